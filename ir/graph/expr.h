@@ -22,7 +22,8 @@ enum class ExprOp {
     Random,   ///< a draw (`draw`); the position is given by `args`, see Philox in docs/language.md
     // unary
     Neg, Not, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid, Erf, Sin, Cos, Abs, Sign, Floor, Ceil, Round, IsNan,
-    Cast, ///< to `type`
+    Cast,         ///< to `type`
+    StopGradient, ///< the argument itself; `differentiate` passes no gradient through it
     // binary
     Add, Sub, Mul, Div, Mod, Pow, Min, Max,
     FloorDiv, ///< of integers (index arithmetic)
