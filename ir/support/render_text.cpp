@@ -46,7 +46,10 @@ Shown show(std::string_view source) {
 
 std::string source_excerpt(const Span& span, const SourceMap& sources, const Paint& paint) {
     const Position begin = sources.begin(span);
-    const Position end = sources.end(span);
+    // The last byte decides, so that a range that ends with a line does not reach into the next one.
+    const uint32_t size = static_cast<uint32_t>(sources.text(span.file).size());
+    const uint32_t last_byte = std::max(std::min(span.end, size), span.begin + 1) - 1;
+    const Position end = sources.position(span.file, last_byte);
     std::string_view line = sources.line_text(span.file, begin.line);
     size_t first = std::min<size_t>(span.begin - sources.line_begin(span.file, begin.line),
                                     line.size());
