@@ -62,7 +62,8 @@ struct Statement {
     std::vector<AxisId> reduced;
     ExprPtr body;
     /// Empty, or one index expression for each output axis: `out[scatter(point)] += body(point)` over the iteration space; the output is 0 where
-    /// nothing is added. reduce is Sum; `reduced` are the axes of the iteration space that are no plain output axis.
+    /// nothing is added, and what would land outside the output is dropped. reduce is Sum; `reduced` are the axes of the iteration space that
+    /// are no plain output axis.
     std::vector<ExprPtr> scatter;
     /// Backward only: the forward statement whose cut this one follows, and a name for printing ("grad of which operand").
     StatementId backward_of;
