@@ -91,6 +91,8 @@ struct Communicate {
     std::vector<int> mesh_axes;
     std::vector<Part> parts;
     Phase phase = Phase::Forward;
+    /// Adds to `to` instead of setting it (gradients that are reduced in each micro-batch: `shard grads`).
+    bool accumulate = false;
     int64_t bytes = 0; ///< received by the busiest device, all parts together
     std::optional<Chunk> chunk;
     Span span;       ///< the plan's statement that made it necessary
@@ -100,6 +102,15 @@ struct Communicate {
 struct Load {
     BufferId out;
 };
+/// Conventions.
+///  - Micro buffers, and Step buffers used only in one block, have an Allocate before their first write and a Free after their last use
+///    (AllocateInstance / FreeInstance in the order for received and sent ones); Step buffers without Allocate live the whole step.
+///  - A Step buffer that computes accumulate into has the Micro placement Partial(Sum); after the last micro-batch it is read as Replicated there.
+///    With one micro-batch, nothing is accumulated and the Micro placement (an axis of size 1) is Replicated.
+///  - An update may be written straight into the persistent buffer of its target (`out` is that buffer), if nothing later reads the old value.
+///  - A sum over all parameters (the gradient norm) runs on every stage: each class's Compute has the terms of its own stage only, in the
+///    statement's order, and `out` is Partial(Sum) over the Stage axis (and over each mesh axis along which some term is).
+
 /// Sets a buffer to a reduction's identity (accumulators, before the first micro-batch).
 struct Fill {
     BufferId out;
