@@ -6,6 +6,11 @@
 
 namespace sspc {
 
+Diagnostic& Sink::add(std::string_view code, Severity severity, const Span& span,
+                      std::string message) {
+    return add(Diagnostic{code, severity, span, std::move(message), {}, {}});
+}
+
 Diagnostic& Sink::add(Diagnostic diagnostic) {
     ++(diagnostic.severity == Severity::Error ? errors_ : warnings_);
     if (all_.size() >= limit_) {

@@ -20,7 +20,7 @@ public:
                        const Args&... args) {
         static_assert(sizeof...(Args) == Arguments,
                       "the number of arguments is the number of places `{n}` of the message");
-        return add({kind.code, kind.severity, span, format(kind.format, args...), {}, {}});
+        return add(kind.code, kind.severity, span, format(kind.format, args...));
     }
     /// A diagnostic made elsewhere, for instance by another sink.
     Diagnostic& add(Diagnostic diagnostic);
@@ -33,6 +33,9 @@ public:
     void clear();
 
 private:
+    Diagnostic& add(std::string_view code, Severity severity, const Span& span,
+                    std::string message);
+
     size_t limit_;
     size_t errors_ = 0;
     size_t warnings_ = 0;
