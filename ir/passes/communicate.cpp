@@ -96,8 +96,13 @@ private:
         for (const Graph::Update& update : graph_.updates)
             read_after_loop_.insert(update.value);
         for (StatementId id : graph_.statements.ids())
-            for (TensorId operand : graph_.statements[id].operands)
+            for (TensorId operand : graph_.statements[id].operands) {
                 last_reader_[operand] = id;
+                if (graph_.tensors[operand].kind == TensorKind::Parameter && graph_.statements[id].phase != Phase::Update)
+                    loop_readers_[operand].insert(tasks_.tasks[id].stage);
+            }
+        for (const Graph::Update& update : graph_.updates)
+            target_of_[update.value] = update.target;
     }
     bool after_loop(const Statement& statement) const {
         return statement.phase == Phase::Update ||
@@ -144,15 +149,12 @@ private:
             program().stored.push_back(std::move(entry));
         }
     }
+    /// The stages, but `home`, whose loop reads the parameter.
     std::set<int> other_readers(TensorId parameter, int home) const {
         std::set<int> readers;
-        for (StatementId id : graph_.statements.ids()) {
-            const Statement& statement = graph_.statements[id];
-            const int stage = tasks_.tasks[id].stage;
-            if (statement.phase != Phase::Update && stage != home && stage != all_stages &&
-                std::find(statement.operands.begin(), statement.operands.end(), parameter) != statement.operands.end())
-                readers.insert(stage);
-        }
+        if (const auto found = loop_readers_.find(parameter); found != loop_readers_.end())
+            readers = found->second;
+        readers.erase(home);
         return readers;
     }
 
@@ -423,27 +425,25 @@ private:
         const Statement& statement = graph_.statements[id];
         if (statement.phase != Phase::Update || statement.reduce != Reduce::None || !statement.scatter.empty())
             return std::nullopt;
-        for (const Graph::Update& update : graph_.updates) {
-            if (update.value != statement.out)
-                continue;
-            const TensorId target = update.target;
-            const auto last = last_reader_.find(target);
-            const auto stored = stages_[stage].persistent.find(target);
-            if (stored == stages_[stage].persistent.end() || stored->second.front().layout != layout ||
-                tasks_.parameters[target].home != stage || (last != last_reader_.end() && last->second > id) ||
-                graph_.tensors[target].axes != graph_.tensors[statement.out].axes ||
-                graph_.tensors[target].dtype != graph_.tensors[statement.out].dtype)
-                return std::nullopt;
-            bool same_point = true;
-            for_each(statement.body, [&](const Expr& expr) {
-                if (expr.op != ExprOp::Access || statement.operands[expr.slot] != target)
-                    return;
-                for (size_t i = 0; i < expr.args.size(); ++i)
-                    same_point &= expr.args[i]->op == ExprOp::Iota && expr.args[i]->axis == graph_.tensors[target].axes[i];
-            });
-            return same_point ? std::optional(target) : std::nullopt;
-        }
-        return std::nullopt;
+        const auto updated = target_of_.find(statement.out);
+        if (updated == target_of_.end())
+            return std::nullopt;
+        const TensorId target = updated->second;
+        const auto last = last_reader_.find(target);
+        const auto stored = stages_[stage].persistent.find(target);
+        if (stored == stages_[stage].persistent.end() || stored->second.front().layout != layout ||
+            tasks_.parameters[target].home != stage || (last != last_reader_.end() && last->second > id) ||
+            graph_.tensors[target].axes != graph_.tensors[statement.out].axes ||
+            graph_.tensors[target].dtype != graph_.tensors[statement.out].dtype)
+            return std::nullopt;
+        bool same_point = true;
+        for_each(statement.body, [&](const Expr& expr) {
+            if (expr.op != ExprOp::Access || statement.operands[expr.slot] != target)
+                return;
+            for (size_t i = 0; i < expr.args.size(); ++i)
+                same_point &= expr.args[i]->op == ExprOp::Iota && expr.args[i]->axis == graph_.tensors[target].axes[i];
+        });
+        return same_point ? std::optional(target) : std::nullopt;
     }
 
     /// A value of the loop that is read after it: a Step buffer, into which every micro-batch adds its term.
@@ -628,6 +628,8 @@ private:
     Materialized result_;
     std::set<TensorId> read_after_loop_, read_in_loop_, updated_;
     std::map<TensorId, StatementId> last_reader_;
+    std::map<TensorId, std::set<int>> loop_readers_; ///< of parameters: stages
+    std::map<TensorId, TensorId> target_of_;         ///< of an update's value: what it replaces
     std::map<TensorId, size_t> stored_;
     bool reduced_gradients_ = false;
 };
