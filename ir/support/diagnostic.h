@@ -44,15 +44,9 @@ struct Diagnostic {
     std::vector<Note> notes;
     std::string help_text; ///< what would fix it; may be empty
 
-    Diagnostic& note(const Span& where, std::string text) {
-        notes.push_back({where, std::move(text)});
-        return *this;
-    }
+    Diagnostic& note(const Span& where, std::string text);
     /// At most one: a second call replaces the first.
-    Diagnostic& help(std::string text) {
-        help_text = std::move(text);
-        return *this;
-    }
+    Diagnostic& help(std::string text);
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 

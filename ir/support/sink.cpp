@@ -6,6 +6,16 @@
 
 namespace sspc {
 
+Diagnostic& Diagnostic::note(const Span& where, std::string text) {
+    notes.push_back({where, std::move(text)});
+    return *this;
+}
+
+Diagnostic& Diagnostic::help(std::string text) {
+    help_text = std::move(text);
+    return *this;
+}
+
 Diagnostic& Sink::add(std::string_view code, Severity severity, const Span& span,
                       std::string message) {
     return add(Diagnostic{code, severity, span, std::move(message), {}, {}});
