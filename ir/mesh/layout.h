@@ -4,6 +4,7 @@
 #include "ir/graph/graph.h"
 #include "ir/mesh/mesh.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,9 @@ Layout replicated_layout(const Mesh& mesh);
 Layout normalized(const Mesh& mesh, Layout layout);
 /// `R`, `S(heads)`, `P(sum)`
 std::string to_text(const Placement& placement, const IdVector<AxisId, Axis>& axes);
-/// `{dp: S(batch), tp: R}`; axes that are Replicated are left out when `short_form`.
+/// `{dp: S(batch), tp: R}`: every mesh axis.
 std::string to_text(const Layout& layout, const Mesh& mesh, const IdVector<AxisId, Axis>& axes);
+/// The same without the mesh axes along which the layout is Replicated; `R` if there is no other.
+std::string to_short_text(const Layout& layout, const Mesh& mesh, const IdVector<AxisId, Axis>& axes);
 
 } // namespace sspc
