@@ -1,6 +1,7 @@
 // Turns a device program into the sources of a program that runs it.
 #pragma once
 
+#include "ir/graph/graph.h"
 #include "ir/program/program.h"
 #include "ir/support/source_map.h"
 
@@ -13,29 +14,27 @@ namespace sspc::backend {
 
 enum class Target { Cpu, Mpi, Cuda };
 
-/// Where an input's values come from unless the launcher's `--data` says otherwise.
+/// Where inputs' values come from unless the launcher's `--data` says otherwise.
 struct Feed {
     enum class Kind {
-        NextTokenInputs, ///< windows of a byte text: the bytes before
-        NextTokenLabels, ///< and the same windows one byte later
-        Tensor,          ///< rows of one tensor of a safetensors file, in a shuffled or the stored order
+        NextToken, ///< of a text file, bytes are tokens: the first input has positions p..p+n-1, the second p+1..p+n
+        Columns,   ///< tensors of a safetensors file, one an input; their first axis is the axis of rows
     };
-    std::string input; ///< the name of an input of the model
-    Kind kind = Kind::Tensor;
-    std::string file;   ///< as the program opens it
-    std::string tensor; ///< Tensor: its name in the file
-    uint64_t seed = 0;  ///< NextToken*: of the window positions. Tensor: of the shuffle
-    bool shuffle = false;
-    AxisId rows; ///< the axis that a step consumes
+    Kind kind = Kind::NextToken;
+    std::string file;                 ///< as the program opens it
+    std::vector<std::string> inputs;  ///< the model's inputs, in order
+    std::vector<std::string> columns; ///< Columns: the tensors' names, one for each input
+    uint64_t seed = 0;                ///< the order of the rows
+    AxisId rows;                      ///< the axis that a step consumes; invalid if not written
 };
 
 struct EmitOptions {
     Target target = Target::Cpu;
     std::vector<Feed> feeds;
+    /// The model's graph: types and axes of its inputs.
+    const Graph* graph = nullptr;
     /// Turns spans into `file:line` for comments; null leaves the places out. Only file names are written, never folders.
     const SourceMap* sources = nullptr;
-    /// Axis that `feed … rows` names; invalid if none.
-    AxisId rows;
 };
 
 /// Sorted relative path → text: CMakeLists.txt, program.h, main.cpp, class_<stage>.cu, kernels_<n>.{h,cu}. The same program gives the same bytes.

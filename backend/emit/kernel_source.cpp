@@ -396,16 +396,15 @@ private:
             const std::string at = value_text(member, arg, scope);
             index = index.empty() ? at : "(" + index + " * " + to_text(axes[arg->axis].size) + " + " + at + ")";
         }
-        const std::string key = argument("uint64_t", "key", format("ssp::path_key(\"{0}\")", draw.path));
-        const std::string place = argument("uint64_t", "seed", "seed") + ", " +
-                                  argument("int64_t", "step", "step") + ", " + key + ", uint64_t(" +
-                                  (index.empty() ? std::string("0") : index) + ")";
+        const std::string key = argument("uint64_t", "key", format("ssp::path_hash(\"{0}\")", draw.path));
+        const std::string place = argument("uint64_t", "seed", "seed") + ", " + argument("int64_t", "step", "step") +
+                                  ", " + key + ", " + (index.empty() ? std::string("0") : index);
         const std::string type = compute_type(draw.type);
         switch (draw.draw) {
-        case DrawKind::Uniform: return type + "(ssp::draw_uniform(" + place + "))";
-        case DrawKind::Normal: return type + "(ssp::draw_normal(" + place + "))";
+        case DrawKind::Uniform: return type + "(ssp::uniform01(" + place + "))";
+        case DrawKind::Normal: return type + "(ssp::normal01(" + place + "))";
         case DrawKind::Bernoulli:
-            return format("{0}(ssp::draw_uniform({1}) < {2})", type, place, constant_text(draw.number, DType::F32));
+            return format("{0}(ssp::bernoulli({1}, {2}))", type, constant_text(draw.number, DType::F64), place);
         }
         SSPC_UNREACHABLE("draw");
     }

@@ -7,18 +7,16 @@
 //   launch_scatter(stream, extent(n0, n1), k)        like launch, in order on the host: elements may add to one place (see `add`)
 #pragma once
 
+#include "common/types.h"
+
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
-#ifdef __CUDACC__
-#define SSP_KERNEL __host__ __device__ __forceinline__
-#define SSP_DEVICE __device__
-#else
-#define SSP_KERNEL inline __attribute__((always_inline))
-#define SSP_DEVICE
+#define SSP_KERNEL SSP_INLINE
+#ifndef __CUDACC__
 #include "host/enqueue.h"
 #endif
 
@@ -327,6 +325,7 @@ struct Row {
     }
     template <typename F>
     __device__ __forceinline__ void once(const F& f) const {
+        __syncthreads(); // all have read what the store may change
         if (threadIdx.x == 0) {
             f();
         }
