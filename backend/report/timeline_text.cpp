@@ -51,7 +51,7 @@ std::string timeline_text(const Timeline& timeline, size_t width) {
                                           static_cast<size_t>(entry.length));
         }
     }
-    const size_t cell = widest + 1;
+    const size_t cell = std::max<size_t>(widest, 2);
     const std::string first = "lane " + std::to_string(std::max<size_t>(timeline.lanes.size(), 1) - 1);
     const size_t margin = first.size() + 2;
     const size_t per_piece = std::max<size_t>(1, (width - margin - 1) / cell);

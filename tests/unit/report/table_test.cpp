@@ -19,7 +19,7 @@ TEST(Table, ShrinksWhatMayShrink) {
     Table table({{"path", Table::Align::Left, true}, {"n", Table::Align::Right}});
     table.row({"layer[0].attn.a_very_long_name", "7"});
     EXPECT_EQ(table.text(24), "  path                 n\n"
-                              "  layer[0]…long_name   7\n");
+                              "  layer[0].…long_name  7\n");
 }
 
 TEST(Table, NumbersHaveUnits) {
