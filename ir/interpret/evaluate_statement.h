@@ -2,18 +2,12 @@
 #pragma once
 
 #include "ir/graph/graph.h"
+#include "ir/graph/interval.h"
 #include "ir/interpret/rounding.h"
 
 #include <cstdint>
 
 namespace sspc {
-
-struct Interval {
-    int64_t begin = 0;
-    int64_t end = 0;
-    int64_t size() const { return end - begin; }
-    friend bool operator==(const Interval&, const Interval&) = default;
-};
 
 /// The part of a tensor that is at hand: a box of it, row-major.
 struct ReadPiece {

@@ -1,7 +1,6 @@
 // Carries out device programs on numbers, in double: every device of every class, one instruction after another.
 #include "ir/interpret/program_interpreter.h"
 
-#include "ir/interpret/evaluate.h"
 #include "ir/support/check.h"
 #include "ir/support/format.h"
 #include "ir/support/match.h"
@@ -40,8 +39,6 @@ ProgramInterpreter::ProgramInterpreter(const Program& program)
         const int stage = stage_axis ? at[*stage_axis] : 0;
         coordinates_[stage].push_back(std::move(at));
     }
-    for (const Axis& axis : program.axes)
-        axis_sizes_.push_back(axis.size);
 }
 
 ProgramInterpreter::Key ProgramInterpreter::key(int stage, BufferId id, int micro) const {
@@ -153,8 +150,6 @@ std::optional<std::string> ProgramInterpreter::run_step(int64_t step, uint64_t s
                 return "no class can go on: their messages wait for one another";
         }
     } catch (const Failure& failure) {
-        return failure.what();
-    } catch (const IndexOutOfRange& failure) {
         return failure.what();
     }
 }
@@ -298,100 +293,78 @@ bool ProgramInterpreter::run(int stage, const Instruction& instruction, int micr
 
 void ProgramInterpreter::compute(int stage, const Compute& c, int micro) {
     const Buffer& out_buffer = buffer(stage, c.out);
-    const bool scattered = !c.scatter.empty();
+    Evaluation evaluation;
+    evaluation.axes = &program_.axes;
+    evaluation.body = c.body;
+    evaluation.scatter = c.scatter;
+    evaluation.reduce = c.reduce;
     // The iteration space: plain output axes, then reduced ones.
-    std::vector<AxisId> outer;
     for (size_t i = 0; i < out_buffer.axes.size(); ++i)
-        if (!scattered || c.scatter[i]->op == ExprOp::Iota)
-            outer.push_back(scattered ? c.scatter[i]->axis : out_buffer.axes[i]);
+        if (c.scatter.empty() || c.scatter[i]->op == ExprOp::Iota)
+            evaluation.space.push_back(c.scatter.empty() ? out_buffer.axes[i] : c.scatter[i]->axis);
+    evaluation.space.insert(evaluation.space.end(), c.reduced.begin(), c.reduced.end());
+    evaluation.accumulate = c.accumulate;
+    evaluation.step = step_;
+    evaluation.seed = seed_;
+    evaluation.precision = Precision::F64;
     std::vector<const Locals*> reads;
-    std::vector<std::vector<int64_t>> sizes;
-    for (BufferId id : c.reads) {
+    for (BufferId id : c.reads)
         reads.push_back(&get(stage, id, micro));
-        sizes.push_back(sizes_of(buffer(stage, id).axes));
-    }
     Locals results = make(stage, c.out, micro); // a copy: an update may write what it reads
-    const std::vector<int64_t> out_sizes = sizes_of(out_buffer.axes);
     for (size_t d = 0; d < coordinates_[stage].size(); ++d) {
         std::vector<int> at = coordinates_[stage][d];
         at[0] = std::max(micro, 0);
-        const auto interval = [&](AxisId axis) {
+        evaluation.ranges.clear();
+        for (AxisId axis : evaluation.space) {
             Layout as_layout(program_.mesh.axes.size());
             for (size_t m = 0; m < c.cut.size(); ++m)
                 if (c.cut[m] == axis)
                     as_layout[m] = Placement::sharded(axis);
-            Interval local = region_of(program_.axes[axis], axis, program_.mesh, as_layout, at);
-            return c.chunk && c.chunk->axis == axis ? part_of(local, c.chunk->count, c.chunk->index) : local;
-        };
-        Box outer_box, inner_box;
-        for (AxisId axis : outer)
-            outer_box.push_back(interval(axis));
-        for (AxisId axis : c.reduced)
-            inner_box.push_back(interval(axis));
-        LocalTensor& out = results[d];
-        if (scattered && !c.accumulate)
-            std::fill(out.data.begin(), out.data.end(), 0.0);
-
-        EvaluationPoint point;
-        point.coordinates.assign(program_.axes.size(), 0);
-        point.sizes = &axis_sizes_;
-        point.step = step_;
-        point.seed = seed_;
-        point.operand_sizes = [&](int slot) -> const std::vector<int64_t>& { return sizes[slot]; };
-        bool held_elsewhere = false;
-        point.read = [&](int slot, const std::vector<int64_t>& index) {
-            const LocalTensor& local = (*reads[slot])[d];
-            if (const auto offset = offset_in(local.box, index))
-                return local.data[*offset];
-            // Only a gather along a cut axis may miss the device's part: rows held elsewhere count 0.
-            const std::vector<AxisId>& axes = buffer(stage, c.reads[slot]).axes;
-            for (size_t i = 0; i < axes.size(); ++i) {
-                const bool inside = index[i] >= local.box[i].begin && index[i] < local.box[i].end;
-                if (!inside && std::find(c.cut.begin(), c.cut.end(), axes[i]) == c.cut.end())
-                    throw Failure(format("`{0}` reads `{1}` outside the part that the device holds", c.path, buffer(stage, c.reads[slot]).name));
-            }
-            held_elsewhere = true;
-            return 0.0;
-        };
-        const auto value = [&] {
-            held_elsewhere = false;
-            const double v = evaluate(*c.body, point);
-            return held_elsewhere ? 0.0 : v;
-        };
-        if (scattered) {
-            std::vector<AxisId> all = outer;
-            all.insert(all.end(), c.reduced.begin(), c.reduced.end());
-            Box box = outer_box;
-            box.insert(box.end(), inner_box.begin(), inner_box.end());
-            // Scattered statements list every axis once: plain output axes may be in `reduced` too when only `scatter` names them.
-            std::vector<int64_t> index(out_buffer.axes.size());
-            for_points(all, box, point.coordinates, [&] {
-                bool inside = true;
-                for (size_t i = 0; i < index.size(); ++i) {
-                    index[i] = static_cast<int64_t>(evaluate(*c.scatter[i], point));
-                    inside &= index[i] >= 0 && index[i] < out_sizes[i];
-                }
-                const auto offset = inside ? offset_in(out.box, index) : std::nullopt;
-                if (offset)
-                    out.data[*offset] += value();
-            });
-            continue;
+            const Interval local = region_of(program_.axes[axis], axis, program_.mesh, as_layout, at);
+            evaluation.ranges.push_back(c.chunk && c.chunk->axis == axis ? part_of(local, c.chunk->count, c.chunk->index) : local);
         }
-        std::vector<int64_t> index(out_buffer.axes.size());
-        for_points(outer, outer_box, point.coordinates, [&] {
-            double result = c.reduce == Reduce::None ? 0 : identity_of(c.reduce);
-            for_points(c.reduced, inner_box, point.coordinates, [&] {
-                result = c.reduce == Reduce::None ? value() : combine(c.reduce, result, value());
-            });
-            for (size_t i = 0; i < index.size(); ++i)
-                index[i] = point.coordinates[out_buffer.axes[i].value];
-            const auto offset = offset_in(out.box, index);
-            if (!offset)
-                throw Failure(format("`{0}` writes outside the part of `{1}`", c.path, out_buffer.name));
-            out.data[*offset] = c.accumulate ? out.data[*offset] + result : result;
-        });
+        evaluation.operands.clear();
+        for (size_t slot = 0; slot < reads.size(); ++slot) {
+            const LocalTensor& local = (*reads[slot])[d];
+            evaluation.operands.push_back({local.data.data(), buffer(stage, c.reads[slot]).axes, local.box});
+        }
+        evaluation.out = {results[d].data.data(), out_buffer.axes, results[d].box, out_buffer.dtype};
+        check_parts(stage, c, evaluation);
+        if (const auto error = evaluate_statement(evaluation))
+            throw Failure(format("`{0}`: {1}", c.path, *error));
     }
     make(stage, c.out, micro) = std::move(results);
+}
+
+/// Plain accesses and the output lie inside the parts that the device holds.
+void ProgramInterpreter::check_parts(int stage, const Compute& c, const Evaluation& evaluation) const {
+    const auto range_of = [&](AxisId axis) {
+        for (size_t i = 0; i < evaluation.space.size(); ++i)
+            if (evaluation.space[i] == axis)
+                return evaluation.ranges[i];
+        throw Failure(format("`{0}` uses `{1}`, which is no axis of its points", c.path, program_.axes[axis].name));
+    };
+    const auto inside = [&](const Expr& index, const Interval& part, BufferId id) {
+        const Interval range = range_of(index.axis);
+        if (range.size() > 0 && (range.begin < part.begin || range.end > part.end))
+            throw Failure(format("`{0}` touches `{1}` outside the part that the device holds", c.path, buffer(stage, id).name));
+    };
+    for (const Interval& range : evaluation.ranges)
+        if (range.size() <= 0)
+            return;
+    for_each(c.body, [&](const Expr& expr) {
+        if (expr.op != ExprOp::Access)
+            return;
+        if (expr.slot < 0 || expr.slot >= static_cast<int>(evaluation.operands.size()) ||
+            expr.args.size() != evaluation.operands[expr.slot].box.size())
+            throw Failure(format("`{0}` reads an operand that it does not have", c.path));
+        for (size_t i = 0; i < expr.args.size(); ++i)
+            if (expr.args[i]->op == ExprOp::Iota && !expr.otherwise)
+                inside(*expr.args[i], evaluation.operands[expr.slot].box[i], c.reads[expr.slot]);
+    });
+    if (c.scatter.empty())
+        for (size_t i = 0; i < evaluation.out.axes.size(); ++i)
+            inside(*iota(evaluation.out.axes[i]), evaluation.out.box[i], c.out);
 }
 
 void ProgramInterpreter::communicate(const Communicate& message, const std::vector<int>& stages, int micro) {

@@ -4,6 +4,7 @@
 // NaN; reading a freed buffer, an element outside a device's part, or a message that was not sent is an error.
 #pragma once
 
+#include "ir/interpret/evaluate_statement.h"
 #include "ir/interpret/moves.h"
 #include "ir/program/program.h"
 
@@ -53,6 +54,7 @@ private:
     bool advance(int stage);
     bool run(int stage, const Instruction& instruction, int micro);
     void compute(int stage, const Compute& compute, int micro);
+    void check_parts(int stage, const Compute& compute, const Evaluation& evaluation) const;
     bool post(int stage, const Post& post);
     bool is_joint(const Communicate& message) const;
     void communicate(const Communicate& message, const std::vector<int>& stages, int micro);
@@ -61,7 +63,6 @@ private:
 
     const Program& program_;
     std::vector<std::vector<std::vector<int>>> coordinates_; ///< [stage][device of the class] mesh coordinates
-    std::vector<int64_t> axis_sizes_;
     std::vector<std::map<Key, Locals>> memory_; ///< [stage]
     std::vector<Runner> runners_;
     std::map<std::pair<MessageId, int>, Locals> mailbox_;

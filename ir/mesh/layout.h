@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/graph/graph.h"
+#include "ir/graph/interval.h"
 #include "ir/mesh/mesh.h"
 
 #include <optional>
@@ -37,13 +38,6 @@ struct Placement {
 /// size 1 are always Replicated (`normalized` makes it so), so that equal layouts compare equal.
 using Layout = std::vector<Placement>;
 
-/// Half-open range of coordinates.
-struct Interval {
-    int64_t begin = 0;
-    int64_t end = 0;
-    int64_t size() const { return end - begin; }
-    friend bool operator==(const Interval&, const Interval&) = default;
-};
 /// One interval for each axis of a tensor.
 using Box = std::vector<Interval>;
 
