@@ -14,22 +14,15 @@ namespace {
 std::vector<backend::Feed> feeds_of(const Elaborated& elaborated) {
     std::vector<backend::Feed> feeds;
     for (const FeedSpec& spec : elaborated.feeds) {
-        for (size_t i = 0; i < spec.inputs.size(); ++i) {
-            backend::Feed feed;
-            feed.input = spec.inputs[i];
-            feed.file = spec.file.string();
-            feed.seed = spec.seed;
-            feed.rows = spec.rows;
-            if (spec.kind == FeedSpec::Kind::NextToken) {
-                feed.kind = i == 0 ? backend::Feed::Kind::NextTokenInputs
-                                   : backend::Feed::Kind::NextTokenLabels;
-            } else {
-                feed.kind = backend::Feed::Kind::Tensor;
-                feed.tensor = spec.columns.at(i);
-                feed.shuffle = true;
-            }
-            feeds.push_back(std::move(feed));
-        }
+        backend::Feed feed;
+        feed.kind = spec.kind == FeedSpec::Kind::NextToken ? backend::Feed::Kind::NextToken
+                                                           : backend::Feed::Kind::Columns;
+        feed.file = spec.file.string();
+        feed.inputs = spec.inputs;
+        feed.columns = spec.columns;
+        feed.seed = spec.seed;
+        feed.rows = spec.rows;
+        feeds.push_back(std::move(feed));
     }
     return feeds;
 }
@@ -41,7 +34,7 @@ std::map<std::string, std::string> sources_of(Session& session, const Program& p
     options.target = target_of(session.options);
     options.feeds = feeds_of(*session.elaborated);
     options.sources = &session.sources;
-    options.rows = session.elaborated->graph.rows;
+    options.graph = &session.elaborated->graph;
     return backend::emit(program, options);
 }
 

@@ -64,7 +64,7 @@ int check_csv(Session& session, const std::string& csv_file) {
     if (lanes) {
         const Program& program = session.compiled->program;
         check_lanes(*lanes, static_cast<int>(program.classes.size()), micro_count(program),
-                    Span{file, 0, 0}, session.sink);
+                    session.sink);
     }
     if (session.options.json) {
         const int printed = session.print(session.check_document());
