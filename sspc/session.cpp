@@ -59,7 +59,7 @@ std::string why_unreadable(const std::filesystem::path& file) {
     if (std::filesystem::is_directory(status)) {
         return "it is a folder";
     }
-    if (access(file.c_str(), R_OK) != 0) {
+    if (::access(file.c_str(), R_OK) != 0) {
         return std::strerror(errno);
     }
     return "";
