@@ -51,9 +51,18 @@ Lives lifetimes(const Program& program, const Class& device_class) {
     };
     for (const OrderStep& step : device_class.order) {
         if (const auto* run = std::get_if<RunBlock>(&step)) {
+            int kernel = -1;
             for (const Instruction& instruction :
                  device_class.blocks[static_cast<size_t>(run->block)].instructions) {
-                ++position;
+                // The computes of one kernel run at once, whatever is noted between them.
+                const auto* compute = std::get_if<Compute>(&instruction);
+                const bool note = std::holds_alternative<Allocate>(instruction) ||
+                                  std::holds_alternative<Free>(instruction);
+                if (!note || kernel < 0) {
+                    const int next = compute ? compute->kernel : -1;
+                    position += next >= 0 && next == kernel ? 0 : 1;
+                    kernel = next;
+                }
                 const Uses uses = uses_of(instruction);
                 for (const BufferId buffer : uses.reads) {
                     touch(buffer, run->micro, run->block);

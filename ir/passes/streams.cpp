@@ -99,14 +99,16 @@ std::vector<Unit> units_of(const Class& device_class, const Block& block) {
     int kernel = -1;
     for (size_t at = 0; at < block.instructions.size(); ++at) {
         const Instruction& instruction = block.instructions[at];
+        if (std::holds_alternative<Allocate>(instruction) || std::holds_alternative<Free>(instruction)) {
+            continue; // they may be noted between the computes of a kernel
+        }
         std::vector<Touch> touches = touches_of(device_class, instruction, 0);
         const auto* compute = std::get_if<Compute>(&instruction);
         const int number = compute ? compute->kernel : -1;
         if (number >= 0 && number == kernel) {
             units.back().last = at;
             units.back().touches.insert(units.back().touches.end(), touches.begin(), touches.end());
-        } else if (!std::holds_alternative<Allocate>(instruction) &&
-                   !std::holds_alternative<Free>(instruction)) {
+        } else {
             units.push_back({at, at, stream_of(instruction), std::move(touches)});
         }
         kernel = number;
