@@ -110,7 +110,4 @@ struct ProgramInfo {
     std::vector<std::string> checked;
 };
 
-/// The launcher: reads the options, starts the ranks, runs the steps. The exit status.
-int run_program(const ProgramInfo& program, int argc, char** argv);
-
 } // namespace ssp

@@ -1,29 +1,14 @@
 // Messages between the devices of a mesh: packing, NCCL's calls, unpacking.
 #include "common/network.h"
 
+#include "common/error.h"
+
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 namespace ssp {
 namespace {
 
 using Box = Network::Box;
-
-[[noreturn]] void fail(const char* what, const char* why) {
-    std::fprintf(stderr, "error[SSP0802]: %s failed: %s\n", what, why);
-    std::exit(3);
-}
-void check(cudaError_t status, const char* what) {
-    if (status != cudaSuccess) {
-        fail(what, cudaGetErrorString(status));
-    }
-}
-void check(ncclResult_t status, const char* what) {
-    if (status != ncclSuccess) {
-        fail(what, ncclGetErrorString(status));
-    }
-}
 
 ncclDataType_t nccl_type(DType type) {
     switch (type) {
@@ -207,7 +192,7 @@ void copy_box(cudaStream_t stream, DType type, const void* from, const Box& from
     case DType::F16: return copy_typed<add_elements, f16>(stream, from, from_held, to, to_held, box);
     case DType::I64: return copy_typed<add_elements, int64_t>(stream, from, from_held, to, to_held, box);
     case DType::I32: return copy_typed<add_elements, int32_t>(stream, from, from_held, to, to_held, box);
-    default: fail("a message that adds", "the element type has no sum");
+    default: fail("SSP0801", "a message adds elements of a type without sums");
     }
 }
 
@@ -216,7 +201,7 @@ void fill(cudaStream_t stream, DType type, void* to, int64_t count, double value
         return;
     }
     if (value == 0) {
-        check(cudaMemsetAsync(to, 0, static_cast<size_t>(count * size_of(type)), stream), "cudaMemsetAsync");
+        SSP_CUDA(cudaMemsetAsync(to, 0, static_cast<size_t>(count * size_of(type)), stream));
         return;
     }
     const auto set = [&](auto sample) {
@@ -271,7 +256,7 @@ Network::Group Network::group_of(const std::vector<int>& axes) const {
 ncclComm_t Network::communicator(const std::vector<int>& axes) const {
     const auto found = communicators_.find(axes);
     if (found == communicators_.end()) {
-        fail("a message", "its communicator was not made");
+        fail("SSP0801", "a message along mesh axes without a communicator");
     }
     return found->second;
 }
@@ -293,12 +278,12 @@ Box Network::box(const Moved& tensor, bool to, const std::vector<int>& at, const
 
 char* Network::staging(cudaStream_t stream, int which, int64_t bytes) {
     if (bytes > staging_bytes_[which]) {
-        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        SSP_CUDA(cudaStreamSynchronize(stream));
         if (staging_[which]) {
-            check(cudaFree(staging_[which]), "cudaFree");
+            SSP_CUDA(cudaFree(staging_[which]));
         }
         void* memory = nullptr;
-        check(cudaMalloc(&memory, static_cast<size_t>(bytes)), "cudaMalloc of a message's staging memory");
+        SSP_CUDA(cudaMalloc(&memory, static_cast<size_t>(bytes)));
         staging_[which] = static_cast<char*>(memory);
         staging_bytes_[which] = bytes;
     }
@@ -357,20 +342,19 @@ void Network::all_reduce(cudaStream_t stream, const Message& message, const std:
     }
     const ncclComm_t comm = communicator(message.axes);
     if (jobs.size() > 1) {
-        check(ncclGroupStart(), "ncclGroupStart");
+        SSP_NCCL(ncclGroupStart());
     }
     size_t job = 0;
     for (const Moved& tensor : tensors) {
         if (volume(box(tensor, true, at, message.chunk)) == 0) {
             continue;
         }
-        check(ncclAllReduce(jobs[job].from, jobs[job].to, static_cast<size_t>(jobs[job].count), nccl_type(tensor.type),
-                            nccl_op(message.reduction), comm, stream),
-              "ncclAllReduce");
+        SSP_NCCL(ncclAllReduce(jobs[job].from, jobs[job].to, static_cast<size_t>(jobs[job].count), nccl_type(tensor.type),
+                            nccl_op(message.reduction), comm, stream));
         ++job;
     }
     if (jobs.size() > 1) {
-        check(ncclGroupEnd(), "ncclGroupEnd");
+        SSP_NCCL(ncclGroupEnd());
     }
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (packed[i]) {
@@ -402,8 +386,7 @@ void Network::all_gather(cudaStream_t stream, const Message& message, const std:
             direct = direct && volume(parts[k]) == largest && run_offset(parts[k], held) == static_cast<int64_t>(k) * largest;
         }
         if (direct) {
-            check(ncclAllGather(tensor.from, tensor.to, static_cast<size_t>(largest), nccl_type(tensor.type), comm, stream),
-                  "ncclAllGather");
+            SSP_NCCL(ncclAllGather(tensor.from, tensor.to, static_cast<size_t>(largest), nccl_type(tensor.type), comm, stream));
             continue;
         }
         const int64_t bytes = largest * size_of(tensor.type);
@@ -411,7 +394,7 @@ void Network::all_gather(cudaStream_t stream, const Message& message, const std:
         char* out = staging(stream, 1, bytes * static_cast<int64_t>(parts.size()));
         const Box& own = parts[static_cast<size_t>(group.self)];
         copy_box(stream, tensor.type, tensor.from, mine, in, own, own);
-        check(ncclAllGather(in, out, static_cast<size_t>(largest), nccl_type(tensor.type), comm, stream), "ncclAllGather");
+        SSP_NCCL(ncclAllGather(in, out, static_cast<size_t>(largest), nccl_type(tensor.type), comm, stream));
         for (size_t k = 0; k < parts.size(); ++k) {
             finish(stream, message, tensor, out + static_cast<int64_t>(k) * bytes, parts[k], held);
         }
@@ -443,8 +426,7 @@ void Network::reduce_scatter(cudaStream_t stream, const Message& message, const 
         const char* in = static_cast<const char*>(tensor.from);
         if (!direct) {
             char* packed = staging(stream, 0, bytes * static_cast<int64_t>(parts.size()));
-            check(cudaMemsetAsync(packed, 0, static_cast<size_t>(bytes * static_cast<int64_t>(parts.size())), stream),
-                  "cudaMemsetAsync"); // what pads uneven parts is reduced too
+            SSP_CUDA(cudaMemsetAsync(packed, 0, static_cast<size_t>(bytes * static_cast<int64_t>(parts.size())), stream)); // what pads uneven parts is reduced too
             for (size_t k = 0; k < parts.size(); ++k) {
                 copy_box(stream, tensor.type, tensor.from, held, packed + static_cast<int64_t>(k) * bytes, parts[k], parts[k]);
             }
@@ -453,9 +435,8 @@ void Network::reduce_scatter(cudaStream_t stream, const Message& message, const 
         const Box& own = parts[static_cast<size_t>(group.self)];
         const bool into_place = direct && !message.accumulate;
         void* out = into_place ? tensor.to : staging(stream, 1, bytes);
-        check(ncclReduceScatter(in, out, static_cast<size_t>(largest), nccl_type(tensor.type), nccl_op(message.reduction),
-                                comm, stream),
-              "ncclReduceScatter");
+        SSP_NCCL(ncclReduceScatter(in, out, static_cast<size_t>(largest), nccl_type(tensor.type), nccl_op(message.reduction),
+                                comm, stream));
         if (!into_place) {
             finish(stream, message, tensor, out, own, mine);
         }
@@ -516,22 +497,20 @@ void Network::exchange(cudaStream_t stream, const Message& message, const std::v
             copy_box(stream, tensor.type, tensor.from, held_from, out + offset, send.part, send.part);
             offset += volume(send.part) * size;
         }
-        check(ncclGroupStart(), "ncclGroupStart");
+        SSP_NCCL(ncclGroupStart());
         offset = 0;
         for (const Transfer& send : sends) {
-            check(ncclSend(out + offset, static_cast<size_t>(volume(send.part)), nccl_type(tensor.type),
-                           static_cast<int>(send.peer), comm, stream),
-                  "ncclSend");
+            SSP_NCCL(ncclSend(out + offset, static_cast<size_t>(volume(send.part)), nccl_type(tensor.type),
+                           static_cast<int>(send.peer), comm, stream));
             offset += volume(send.part) * size;
         }
         offset = 0;
         for (const Transfer& receive : receives) {
-            check(ncclRecv(in + offset, static_cast<size_t>(volume(receive.part)), nccl_type(tensor.type),
-                           static_cast<int>(receive.peer), comm, stream),
-                  "ncclRecv");
+            SSP_NCCL(ncclRecv(in + offset, static_cast<size_t>(volume(receive.part)), nccl_type(tensor.type),
+                           static_cast<int>(receive.peer), comm, stream));
             offset += volume(receive.part) * size;
         }
-        check(ncclGroupEnd(), "ncclGroupEnd");
+        SSP_NCCL(ncclGroupEnd());
         offset = 0;
         for (const Transfer& receive : receives) {
             finish(stream, message, tensor, in + offset, receive.part, held_to);
@@ -572,13 +551,13 @@ void Network::to_partial(cudaStream_t stream, const Message& message, const std:
 
 void Network::send(cudaStream_t stream, int axis, int peer, const void* from, int64_t count, DType type) {
     if (count > 0) {
-        check(ncclSend(from, static_cast<size_t>(count), nccl_type(type), peer, communicator({axis}), stream), "ncclSend");
+        SSP_NCCL(ncclSend(from, static_cast<size_t>(count), nccl_type(type), peer, communicator({axis}), stream));
     }
 }
 
 void Network::receive(cudaStream_t stream, int axis, int peer, void* to, int64_t count, DType type) {
     if (count > 0) {
-        check(ncclRecv(to, static_cast<size_t>(count), nccl_type(type), peer, communicator({axis}), stream), "ncclRecv");
+        SSP_NCCL(ncclRecv(to, static_cast<size_t>(count), nccl_type(type), peer, communicator({axis}), stream));
     }
 }
 
