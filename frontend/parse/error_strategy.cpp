@@ -47,7 +47,7 @@ bool lacks_semicolon(antlr4::Parser* parser) {
 void ErrorStrategy::reset(antlr4::Parser* parser) {
     DefaultErrorStrategy::reset(parser);
     expected_ = IntervalSet();
-    expected_at_ = static_cast<size_t>(-1);
+    expected_at_ = item_at_ = static_cast<size_t>(-1);
 }
 
 void ErrorStrategy::expect(antlr4::Parser* parser) {
@@ -145,20 +145,22 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
     if (!next.contains(tokens->LA(1))) {
         report(parser, tokens->LT(1), list, next);
     }
+    item_at_ = tokens->index();
 }
 
 void ErrorStrategy::skip_broken(antlr4::Parser* parser, const IntervalSet& next) {
     const bool top = parser->getContext()->getRuleIndex() == SspParser::RuleModule;
     antlr4::TokenStream* tokens = parser->getTokenStream();
-    // The broken one may have been given its end already: `x = (a + );`.
+    // The broken one may have been given its end already, `x = (a + );`, if any of it was read at all.
     const size_t before = tokens->LA(-1);
-    bool done = (before == SspParser::SEMICOLON || before == SspParser::RBRACE) && next.contains(tokens->LA(1));
+    const size_t start = tokens->index();
+    bool done = start != item_at_ && (before == SspParser::SEMICOLON || before == SspParser::RBRACE) && next.contains(tokens->LA(1));
     for (int depth = 0; !done;) {
         const size_t type = tokens->LA(1);
         if (type == Token::EOF) {
             return; // still in recovery: the end of the file is not an error of its own
         }
-        if (top && tokens->LT(1)->getCharPositionInLine() == 0 && next.contains(type)) {
+        if (top && tokens->LT(1)->getCharPositionInLine() == 0 && next.contains(type) && tokens->index() != item_at_) {
             break; // braces do not match; a declaration at the margin is a good guess
         }
         if (type == SspParser::RBRACE && depth == 0 && !top) {

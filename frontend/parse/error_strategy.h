@@ -32,6 +32,7 @@ private:
     Sink& sink_;
     antlr4::misc::IntervalSet expected_; ///< at token `expected_at_`
     size_t expected_at_ = static_cast<size_t>(-1);
+    size_t item_at_ = static_cast<size_t>(-1); ///< the token at which the last item of a list began
 };
 
 } // namespace sspc
