@@ -119,8 +119,10 @@ commItem : (GRAD | UPDATE) path | path;
 path : component (DOT component)* BANG?;
 component : (STARSTAR | glob) componentIndex? (HASH INT)?;
 componentIndex : LBRACKET (STAR | expr (DOTDOT expr)?) RBRACKET;
-glob : globPiece ({adjacent()}? globPiece)*;
-globPiece : word | INT | STAR | LBRACE alternative (COMMA alternative)* RBRACE;
+// Two words never touch, so only after a wild part does the space have to decide.
+glob : globWord ({adjacent()}? globWild)* | globWild ({adjacent()}? globWild)*;
+globWild : (STAR | LBRACE alternative (COMMA alternative)* RBRACE) ({adjacent()}? globWord)?;
+globWord : word | INT;
 alternative : alternativePiece ({adjacent()}? alternativePiece)*;
 alternativePiece : word | INT | STAR;
 

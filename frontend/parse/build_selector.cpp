@@ -77,17 +77,10 @@ Selector::Component Builder::component(Parser::ComponentContext* ctx) {
     component.any_depth = ctx->STARSTAR() != nullptr;
     if (auto* glob = ctx->glob()) {
         component.names = {""};
-        for (auto* piece : glob->globPiece()) {
-            std::vector<std::string> alternatives;
-            for (auto* alternative : piece->alternative()) {
-                alternatives.emplace_back(text(span(alternative)));
-            }
-            if (alternatives.empty()) {
-                alternatives.emplace_back(text(span(piece)));
-            }
+        const auto append = [&](const std::vector<std::string>& alternatives) {
             if (alternatives.size() * component.names.size() > most_names) {
                 sink_.report(diag::TooManyAlternatives, component.span, most_names);
-                break;
+                return;
             }
             std::vector<std::string> longer;
             for (const std::string& head : component.names) {
@@ -96,6 +89,19 @@ Selector::Component Builder::component(Parser::ComponentContext* ctx) {
                 }
             }
             component.names = std::move(longer);
+        };
+        if (glob->globWord() != nullptr) {
+            append({name(glob->globWord()).text});
+        }
+        for (auto* wild : glob->globWild()) {
+            std::vector<std::string> alternatives;
+            for (auto* alternative : wild->alternative()) {
+                alternatives.emplace_back(text(span(alternative)));
+            }
+            append(wild->STAR() != nullptr ? std::vector<std::string>{"*"} : alternatives);
+            if (wild->globWord() != nullptr) {
+                append({name(wild->globWord()).text});
+            }
         }
     }
     if (auto* index = ctx->componentIndex()) {

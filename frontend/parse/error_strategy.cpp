@@ -126,8 +126,11 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
     const char* list = list_of(parser);
     const size_t rule = parser->getContext()->getRuleIndex();
     if (list == nullptr) {
+        if (inErrorRecoveryMode(parser)) {
+            throw antlr4::InputMismatchException(parser); // a loop here could try the same token for ever
+        }
         // A pattern may go on only without a space, which the sets do not know.
-        if (rule != SspParser::RuleGlob && rule != SspParser::RuleAlternative) {
+        if (rule != SspParser::RuleGlob && rule != SspParser::RuleGlobWild && rule != SspParser::RuleAlternative) {
             expect(parser);
         }
         return;

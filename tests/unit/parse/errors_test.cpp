@@ -56,6 +56,11 @@ TEST(SyntaxErrors, SayWhatIsExpectedInTheUsersWords) {
     EXPECT_EQ(message("model m { x = f(a b); }"), "expected `)`, `,` or an operator, found `b`");
 }
 
+TEST(SyntaxErrors, AnItemThatFailsAtItsFirstTokenDoesNotStopTheParser) {
+    EXPECT_EQ(Parsed("plan p for m { stages a over pp balance x; split a b; }").errors(), (Errors{"SSP0101@1:41", "SSP0101@1:52"}));
+    EXPECT_EQ(Parsed("model m { block 3; block 4; x = ; }").errors(), (Errors{"SSP0101@1:17", "SSP0101@1:26", "SSP0101@1:33"}));
+}
+
 TEST(SyntaxErrors, ReservedWordsAreNoNames) {
     const Parsed parsed("model m { param max[a]; }");
     EXPECT_EQ(parsed.errors(), Errors{"SSP0110@1:17"}) << parsed.messages();
@@ -97,8 +102,11 @@ TEST(Limits, DeepNestingIsRefusedAndModestNestingIsNot) {
         }
         return out;
     };
-    const auto is_refused = [](const std::string& text) { return Parsed(text).errors().size() == 1 && Parsed(text).errors()[0].starts_with("SSP0105"); };
-    for (int deep : {1000, 100000}) {
+    const auto is_refused = [](const std::string& text) {
+        const Errors errors = Parsed(text).errors();
+        return errors.size() == 1 && errors[0].starts_with("SSP0105");
+    };
+    for (int deep : {1000, 20000}) {
         EXPECT_TRUE(is_refused("data d = " + repeat("(", deep) + "1" + repeat(")", deep) + ";"));
         EXPECT_TRUE(is_refused("data d = " + repeat("-", deep) + "1;"));
         EXPECT_TRUE(is_refused("data d = " + repeat("not ", deep) + "1;"));
