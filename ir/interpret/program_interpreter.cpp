@@ -297,13 +297,15 @@ void ProgramInterpreter::compute(int stage, const Compute& c, int micro) {
     evaluation.axes = &program_.axes;
     evaluation.body = c.body;
     evaluation.scatter = c.scatter;
-    evaluation.reduce = c.reduce;
+    // A chunk is set by adding to identities: the rest of the buffer belongs to other chunks.
+    const bool adds = c.accumulate || c.chunk;
+    evaluation.reduce = adds && c.reduce == Reduce::None ? Reduce::Sum : c.reduce;
     // The iteration space: plain output axes, then reduced ones.
     for (size_t i = 0; i < out_buffer.axes.size(); ++i)
         if (c.scatter.empty() || c.scatter[i]->op == ExprOp::Iota)
             evaluation.space.push_back(c.scatter.empty() ? out_buffer.axes[i] : c.scatter[i]->axis);
     evaluation.space.insert(evaluation.space.end(), c.reduced.begin(), c.reduced.end());
-    evaluation.accumulate = c.accumulate;
+    evaluation.accumulate = adds;
     evaluation.step = step_;
     evaluation.seed = seed_;
     evaluation.precision = Precision::F64;
@@ -330,10 +332,22 @@ void ProgramInterpreter::compute(int stage, const Compute& c, int micro) {
         }
         evaluation.out = {results[d].data.data(), out_buffer.axes, results[d].box, out_buffer.dtype};
         check_parts(stage, c, evaluation);
+        if (c.chunk && !c.accumulate)
+            clear_chunk(c, evaluation, results[d]);
         if (const auto error = evaluate_statement(evaluation))
             throw Failure(format("`{0}`: {1}", c.path, *error));
     }
     make(stage, c.out, micro) = std::move(results);
+}
+
+void ProgramInterpreter::clear_chunk(const Compute& c, const Evaluation& evaluation, LocalTensor& out) const {
+    Box part = out.box;
+    for (size_t i = 0; i < part.size(); ++i)
+        if (evaluation.out.axes[i] == c.chunk->axis)
+            part[i] = part_of(part[i], c.chunk->count, c.chunk->index);
+    for_each_point(part, [&](const std::vector<int64_t>& point) {
+        out.data[*offset_in(out.box, point)] = identity_of(evaluation.reduce);
+    });
 }
 
 /// Plain accesses and the output lie inside the parts that the device holds.

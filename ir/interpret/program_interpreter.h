@@ -55,6 +55,7 @@ private:
     bool run(int stage, const Instruction& instruction, int micro);
     void compute(int stage, const Compute& compute, int micro);
     void check_parts(int stage, const Compute& compute, const Evaluation& evaluation) const;
+    void clear_chunk(const Compute& compute, const Evaluation& evaluation, LocalTensor& out) const;
     bool post(int stage, const Post& post);
     bool is_joint(const Communicate& message) const;
     void communicate(const Communicate& message, const std::vector<int>& stages, int micro);

@@ -1,6 +1,7 @@
 // Turns tasks into blocks of instructions: computes, the moves between their layouts, and messages between stages.
 #include "ir/passes/communicate.h"
 
+#include "ir/collective/move_cache.h"
 #include "ir/passes/buckets.h"
 #include "ir/passes/overlap.h"
 #include "ir/passes/recompute.h"
@@ -204,7 +205,7 @@ private:
         for (const Instance& instance : from) {
             if (instance.layout == want)
                 return Chain{instance, {}, 0};
-            auto moves = cheapest_moves(graph_.axes, shape(tensor), mesh(), instance.layout, want);
+            auto moves = cache_.cheapest(graph_.axes, shape(tensor), mesh(), instance.layout, want, MoveScope::ChangedAxes);
             if (!moves)
                 continue;
             int64_t bytes = 0;
@@ -391,12 +392,12 @@ private:
     }
     /// The terms of a sum whose operands this stage holds, with slots renumbered.
     static ExprPtr keep_terms(const ExprPtr& body, const std::vector<int>& slot_of) {
-        return rewrite(body, [&](const ExprPtr& expr) -> ExprPtr {
-            if (expr->op != ExprOp::Access)
-                return nullptr;
-            if (slot_of[expr->slot] < 0)
-                return constant(0, expr->type);
-            return access(slot_of[expr->slot], expr->type, expr->args);
+        // In two walks: dropping terms folds sums, and a sum that folds to one access must not be renumbered twice.
+        const ExprPtr kept = rewrite(body, [&](const ExprPtr& expr) -> ExprPtr {
+            return expr->op == ExprOp::Access && slot_of[expr->slot] < 0 ? constant(0, expr->type) : nullptr;
+        });
+        return rewrite(kept, [&](const ExprPtr& expr) -> ExprPtr {
+            return expr->op == ExprOp::Access ? access(slot_of[expr->slot], expr->type, expr->args) : nullptr;
         });
     }
 
@@ -624,6 +625,7 @@ private:
     Sink& sink_;
     IdVector<TensorId, StatementId> producer_;
     Recomputed recompute_;
+    mutable MoveCache cache_; ///< remembers, changes nothing that is seen
     std::vector<Stage> stages_;
     Materialized result_;
     std::set<TensorId> read_after_loop_, read_in_loop_, updated_;

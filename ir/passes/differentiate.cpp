@@ -60,6 +60,16 @@ bool is_heavy(const ExprPtr& expr) {
     return heavy;
 }
 
+/// Whether `access` occurs in the expression outside every `stop_gradient`.
+bool passes_gradient(const Expr& expr, const Expr& access) {
+    if (&expr == &access) {
+        return true;
+    }
+    return expr.op != ExprOp::StopGradient &&
+           std::any_of(expr.args.begin(), expr.args.end(),
+                       [&](const ExprPtr& arg) { return passes_gradient(*arg, access); });
+}
+
 bool occurs_in(const ExprPtr& part, const ExprPtr& expr) {
     if (equal(part, expr)) {
         return true;
@@ -144,7 +154,7 @@ private:
                     return;
                 }
                 const TensorId operand = statement.operands[expr.slot];
-                if (needed_[operand] && is_float(graph_.tensors[statement.out].dtype)) {
+                if (needed_[operand] && passes_gradient(*statement.body, expr) && is_float(graph_.tensors[statement.out].dtype)) {
                     needed_[statement.out] = 1;
                 }
                 if (!first_consumer_[operand].valid()) {
