@@ -31,6 +31,7 @@ inline constexpr LauncherOption launcher_options[] = {
     {"weights", "FILE", "initial parameters (safetensors)"},
     {"save", "FILE", "where to save the parameters at the end"},
     {"save-every", "N", "also save every N steps"},
+    {"checkpoints", "DIR", "where --save-every saves"},
     {"resume", "DIR", "go on from a saved run"},
     {"seed", "S", "seed of initial values and draws"},
     {"save-grads", "FILE", "the first step's gradients"},

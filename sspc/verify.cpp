@@ -131,6 +131,7 @@ std::optional<Numbers> run_once(Session& session, const Program& program, const 
         return std::nullopt;
     }
     const bool trains = session.compiled->graph.loss.valid();
+    const bool updates = !session.compiled->graph.updates.empty();
     std::vector<std::string> options = session.options.launcher;
     const auto given = [&](const std::string& option) {
         return std::any_of(options.begin(), options.end(), [&](const std::string& word) {
@@ -138,7 +139,7 @@ std::optional<Numbers> run_once(Session& session, const Program& program, const 
         });
     };
     if (!given("--steps")) {
-        options.insert(options.end(), {"--steps", trains ? default_steps : "1"});
+        options.insert(options.end(), {"--steps", updates ? default_steps : "1"});
     }
     const auto file = [&](const std::string& suffix) { return folder / (name + suffix); };
     options.insert(options.end(), {"--save", file(".safetensors").string()});

@@ -30,6 +30,9 @@ TEST_P(Verify, FindsThePlanEqualToTheUncutModel) {
     std::filesystem::remove(log);
 }
 
+/// Three steps of gradients for 8 ranks.
+const std::string adam_data =
+    "--set n=64 -- --steps 3 --data '" SSPC_SOURCE_DIR "/tests/data/adam_step.safetensors'";
 const std::string reports = "tests/numeric/reports.ssp";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -52,8 +55,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"mlp_digits", "samples/mlp_digits.ssp", ""},
                     Case{"mlp_digits_tensor", "samples/mlp_digits.ssp", "--plan tensor_parallel"},
                     Case{"mlp_digits_pipeline", "samples/mlp_digits.ssp", "--plan pipeline"},
-                    Case{"adam_step", "samples/adam_step.ssp", ""},
-                    Case{"adam_step_sharded", "samples/adam_step.ssp", "--plan sharded"}),
+                    Case{"adam_step", "samples/adam_step.ssp", adam_data},
+                    Case{"adam_step_sharded", "samples/adam_step.ssp",
+                         "--plan sharded " + adam_data}),
     [](const auto& info) { return info.param.name; });
 
 } // namespace
