@@ -9,7 +9,7 @@ namespace sspc {
 
 namespace {
 
-/// Pages of ir/support/explain, compiled in.
+/// Pages of ir/support/explain, compiled in; those of a run (SSP08xx) belong to codes that emitted programs report.
 struct Page {
     const char* code;
     const char* text;
@@ -30,19 +30,18 @@ int explain_code(Session& session, std::string code) {
     const auto& registered = registered_diagnostics();
     const auto kind = std::find_if(registered.begin(), registered.end(),
                                    [&](const auto& d) { return d.code == code; });
+    for (const Page* page = pages; page->code != nullptr; ++page) {
+        if (code == page->code) {
+            return session.print(page->text);
+        }
+    }
     if (kind == registered.end()) {
         session.sink.report(diag::UnknownCode, {}, code);
         return session.finish();
     }
-    std::string text = format("{0} ({1}): {2}\n", code,
-                              kind->severity == Severity::Error ? "error" : "warning",
-                              kind->format);
-    for (const Page* page = pages; page->code != nullptr; ++page) {
-        if (code == page->code) {
-            text = page->text;
-        }
-    }
-    return session.print(text);
+    return session.print(format("{0} ({1}): {2}\n", code,
+                                kind->severity == Severity::Error ? "error" : "warning",
+                                kind->format));
 }
 
 int explain_plan(Session& session) {

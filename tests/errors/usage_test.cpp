@@ -1,4 +1,6 @@
 // The command line used wrongly: files that cannot be read, options that mean nothing, outputs that cannot be written.
+#include "ir/support/diagnostic.h"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +11,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -106,6 +110,20 @@ TEST(Usage, ExplainsEveryCode) {
     expect(sspc("explain SSP0331"), 0, "more parts than elements");
     expect(sspc("explain ssp0331"), 0, "more parts than elements");
     expect(sspc("explain SSP9999"), 1, "SSP0005");
+}
+
+TEST(Usage, EveryCodeHasAPageAndEveryPageACode) {
+    const fs::path pages = fs::path(source) / "ir" / "support" / "explain";
+    std::set<std::string> codes;
+    for (const auto& diagnostic : sspc::registered_diagnostics()) {
+        codes.emplace(diagnostic.code);
+        EXPECT_TRUE(fs::exists(pages / (std::string(diagnostic.code) + ".md")))
+            << diagnostic.code << " " << diagnostic.name << " has no page in ir/support/explain";
+    }
+    for (const auto& page : fs::directory_iterator(pages)) {
+        const std::string code = page.path().stem().string(); // SSP08xx: reported by emitted programs
+        EXPECT_TRUE(codes.contains(code) || code.starts_with("SSP08")) << page.path();
+    }
 }
 
 TEST(Usage, AFullDiskIsReported) {
