@@ -2,10 +2,74 @@
 #include "frontend/elaborate/elaborator.h"
 
 #include "ir/support/format.h"
+#include "ir/support/match.h"
 
 #include <algorithm>
+#include <set>
 
 namespace sspc::elaboration {
+
+namespace {
+
+/// How often the names occur in a body.
+struct NameCounts {
+    std::map<std::string, int> counts;
+
+    void expr(const syntax::ExprPtr& e) {
+        if (e == nullptr) {
+            return;
+        }
+        std::visit(Match{[&](const syntax::NameRef& n) { ++counts[n.name]; },
+                         [&](const syntax::Member& m) { expr(m.object); },
+                         [&](const syntax::Call& c) {
+                             for (const auto& arg : c.args) {
+                                 expr(arg.value);
+                             }
+                         },
+                         [&](const syntax::Unary& u) { expr(u.operand); },
+                         [&](const syntax::Binary& b) { expr(b.left), expr(b.right); },
+                         [&](const syntax::Reduce& r) { expr(r.operand); },
+                         [&](const syntax::Index& i) { expr(i.object); },
+                         [&](const syntax::Concat& c) { std::for_each(c.parts.begin(), c.parts.end(), [&](const auto& p) { expr(p); }); },
+                         [&](const syntax::Tuple& t) { std::for_each(t.items.begin(), t.items.end(), [&](const auto& i) { expr(i); }); },
+                         [](const auto&) {}},
+                   e->kind);
+    }
+    void body(const std::vector<syntax::Statement>& statements) {
+        for (const syntax::Statement& s : statements) {
+            if (const auto* assign = std::get_if<syntax::Assign>(&s.kind)) {
+                expr(assign->value);
+            } else if (const auto* result = std::get_if<syntax::Return>(&s.kind)) {
+                for (const auto& r : result->results) {
+                    expr(r.value);
+                }
+            } else if (const auto* block = std::get_if<syntax::Block>(&s.kind)) {
+                body(block->body);
+            } else if (const auto* loop = std::get_if<syntax::For<syntax::Statement>>(&s.kind)) {
+                body(loop->body), body(loop->body);
+            } else if (const auto* choice = std::get_if<syntax::If<syntax::Statement>>(&s.kind)) {
+                for (const auto& branch : choice->branches) {
+                    body(branch.body);
+                }
+                body(choice->otherwise);
+            }
+        }
+    }
+};
+
+std::set<std::string> read_repeatedly(const std::vector<syntax::Statement>& body) {
+    NameCounts counts;
+    counts.body(body);
+    std::set<std::string> out;
+    for (const auto& [name, count] : counts.counts) {
+        if (count > 1) {
+            out.insert(name);
+        }
+    }
+    return out;
+}
+
+} // namespace
 
 bool Elaborator::check_recursion(const void* declaration, std::string_view kind, const std::string& name,
                                  const Span& span) {
@@ -124,8 +188,11 @@ bool Elaborator::bind_one(const syntax::Parameter& param, const syntax::ExprPtr&
     Value value = eval(arg);
     if (const TensorValue* tensor = value.tensor()) {
         TensorValue operand = settled(*tensor, arg->span);
-        // An op reads its operands many times; a long expression is worth a tensor.
-        if (count_nodes(operand.body) > 48) {
+        // A long expression, or one over several tensors that the body reads more than once, is worth a tensor: its gradient
+        // is then taken once.
+        std::set<int> tensors;
+        for_each(operand.body, [&](const Expr& node) { node.op == ExprOp::Access ? (void)tensors.insert(node.slot) : void(); });
+        if (count_nodes(operand.body) > 48 || (tensors.size() > 1 && into.repeated.contains(param.name.text))) {
             operand = read(emit(std::move(operand), unique_path(binding_ + "." + param.name.text), arg->span));
         }
         value = std::move(operand);
@@ -201,9 +268,14 @@ bool Elaborator::bind_parameters(const std::vector<syntax::Parameter>& params, c
         }
         given[at] = &arg;
     }
+    const bool understood = fine; // an argument that is not may be the missing one
     for (size_t i = skip; i < params.size(); ++i) {
         const syntax::Parameter& param = params[i];
         if (given[i] == nullptr) {
+            if (param.initial == nullptr && !understood) {
+                set_constant(into, param.name.text, {}, param.name.span);
+                continue;
+            }
             if (param.initial == nullptr) {
                 sink_.report(diag::MissingArgument, call, name, param.over ? "the axis" : "the argument",
                              param.over ? "over " + param.name.text : param.name.text)
@@ -246,11 +318,11 @@ Value Elaborator::eval_call(const syntax::Call& call, const Span& span) {
     if (const auto module = library_.find(&syntax::Module::modules, name, frame_->file)) {
         return call_module(module, call, span);
     }
-    if (call.as) {
-        sink_.report(diag::NotHere, call.as->span, "`as`", format("a call of `{0}`, which is no module", name));
-        return {};
-    }
     if (is_builtin(name)) {
+        if (call.as) {
+            sink_.report(diag::NotHere, call.as->span, "`as`", format("a call of `{0}`, which is no module", name));
+            return {};
+        }
         return call_builtin(name, call, span);
     }
     std::vector<std::string> candidates = library_.names(&syntax::Module::ops, frame_->file);
@@ -311,6 +383,7 @@ Value Elaborator::call_op(const Found<syntax::Op>& op, const syntax::Call& call,
     }
     Frame frame;
     frame.kind = Frame::Kind::Op;
+    frame.repeated = read_repeatedly(op.declaration->body);
     frame.file = op.file;
     frame.name = name;
     if (!bind_parameters(op.declaration->params, call.args, span, name, 0, frame) ||
@@ -349,6 +422,7 @@ Value Elaborator::call_module(const Found<syntax::ModuleDecl>& module, const syn
     }
     Frame frame;
     frame.kind = Frame::Kind::Module;
+    frame.repeated = read_repeatedly(module.declaration->body);
     frame.file = module.file;
     frame.name = name;
     const auto component = instance_component(*call.as);

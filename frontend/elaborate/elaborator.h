@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@ struct Frame {
     std::map<std::string, Binding> names;
     std::map<std::string, AxisId> axes;
     std::optional<Value> returned;
+    std::set<std::string> repeated; ///< names that the body reads more than once
     // Optimizer
     std::string parameter_name;
     TensorId parameter;

@@ -412,7 +412,11 @@ Value Elaborator::eval_index(const syntax::Index& e, const Span& span) {
                                      std::any_of(selection.steps.begin(), selection.steps.end(),
                                                  [&](const Selection::Step& s) { return s.aligned && contains(s.axes, made); });
                 if (!aligned) {
-                    sink_.report(diag::AxisTwice, kept ? span : step->span, graph_.axes[made].name, "the result");
+                    const auto maker = std::find_if(selection.steps.begin(), selection.steps.end(), [&](const auto& s) {
+                        return contains(s.axes, made);
+                    });
+                    sink_.report(diag::AxisTwice, maker == selection.steps.end() ? span : maker->span,
+                                 graph_.axes[made].name, "the result");
                     return {};
                 }
                 continue;
