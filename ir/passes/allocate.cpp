@@ -28,68 +28,95 @@ struct Lifetime {
 
 /// What is known of one buffer: in which blocks it is used, and its lifetime for each micro-batch (index 0 for those of a step).
 struct BufferLife {
-    std::map<int, Lifetime> instances;
-    std::set<int> blocks;     ///< that use it
-    bool outside = false;     ///< posts or the order's own allocations use it
+    std::vector<Lifetime> instances;
+    std::set<int> blocks; ///< that use it
+    bool outside = false; ///< posts or the order's own allocations use it
     bool freed = false;
+    Lifetime in_block; ///< positions within the last block that uses it
+    bool local() const { return !outside && blocks.size() == 1 && freed; }
 };
 
 using Lives = IdVector<BufferId, BufferLife>;
 
-Lives lifetimes(const Program& program, const Class& device_class) {
-    Lives lives(device_class.buffers.size());
+/// The buffers that a block uses, each with its range of positions.
+std::map<BufferId, Lifetime> uses_in(const Block& block, Lives& lives) {
+    std::map<BufferId, Lifetime> ranges;
     int64_t position = 0;
-    const auto touch = [&](BufferId buffer, int micro, int block) {
-        const int instance = device_class.buffers[buffer].life == Life::Micro ? std::max(micro, 0) : 0;
-        BufferLife& life = lives[buffer];
-        life.instances[instance].touch(position);
-        if (block >= 0) {
-            life.blocks.insert(block);
-        } else {
-            life.outside = true;
+    for (const Instruction& instruction : block.instructions) {
+        const Uses uses = uses_of(instruction);
+        for (const BufferId buffer : uses.reads) {
+            ranges[buffer].touch(position);
         }
-    };
-    for (const OrderStep& step : device_class.order) {
-        if (const auto* run = std::get_if<RunBlock>(&step)) {
-            int kernel = -1;
-            for (const Instruction& instruction :
-                 device_class.blocks[static_cast<size_t>(run->block)].instructions) {
-                // The computes of one kernel run at once, whatever is noted between them.
-                const auto* compute = std::get_if<Compute>(&instruction);
-                const bool note = std::holds_alternative<Allocate>(instruction) ||
-                                  std::holds_alternative<Free>(instruction);
-                if (!note || kernel < 0) {
-                    const int next = compute ? compute->kernel : -1;
-                    position += next >= 0 && next == kernel ? 0 : 1;
-                    kernel = next;
-                }
-                const Uses uses = uses_of(instruction);
-                for (const BufferId buffer : uses.reads) {
-                    touch(buffer, run->micro, run->block);
-                }
-                for (const BufferId buffer : uses.writes) {
-                    touch(buffer, run->micro, run->block);
-                }
-                if (const auto* made = std::get_if<Allocate>(&instruction)) {
-                    touch(made->buffer, run->micro, run->block);
-                } else if (const auto* gone = std::get_if<Free>(&instruction)) {
-                    touch(gone->buffer, run->micro, run->block);
-                    lives[gone->buffer].freed = true;
-                }
-            }
-        } else if (const auto* posts = std::get_if<Posts>(&step)) {
-            ++position;
-            for (const Post& post : posts->posts) {
-                touch(post.buffer, post.micro, -1);
-            }
-        } else if (const auto* made = std::get_if<AllocateInstance>(&step)) {
-            ++position;
-            touch(made->buffer, made->micro, -1);
-        } else if (const auto* gone = std::get_if<FreeInstance>(&step)) {
-            ++position;
-            touch(gone->buffer, gone->micro, -1);
+        for (const BufferId buffer : uses.writes) {
+            ranges[buffer].touch(position);
+        }
+        if (const auto* made = std::get_if<Allocate>(&instruction)) {
+            ranges[made->buffer].touch(position);
+        } else if (const auto* gone = std::get_if<Free>(&instruction)) {
+            ranges[gone->buffer].touch(position);
             lives[gone->buffer].freed = true;
         }
+        ++position;
+    }
+    return ranges;
+}
+
+Lives lifetimes(const Program& program, const Class& device_class) {
+    Lives lives(device_class.buffers.size());
+    const size_t micros = static_cast<size_t>(micro_count(program));
+    for (const BufferId id : device_class.buffers.ids()) {
+        lives[id].instances.resize(device_class.buffers[id].life == Life::Micro ? micros : 1);
+    }
+    const auto instance = [&](BufferId id, int micro) -> Lifetime& {
+        std::vector<Lifetime>& all = lives[id].instances;
+        return all[std::min(all.size() - 1, static_cast<size_t>(std::max(micro, 0)))];
+    };
+    std::set<int> run;
+    for (const OrderStep& step : device_class.order) {
+        if (const auto* block = std::get_if<RunBlock>(&step)) {
+            run.insert(block->block);
+        } else if (const auto* posts = std::get_if<Posts>(&step)) {
+            for (const Post& post : posts->posts) {
+                lives[post.buffer].outside = true;
+            }
+        } else if (const auto* made = std::get_if<AllocateInstance>(&step)) {
+            lives[made->buffer].outside = true;
+        } else if (const auto* gone = std::get_if<FreeInstance>(&step)) {
+            lives[gone->buffer].outside = true;
+            lives[gone->buffer].freed = true;
+        }
+    }
+    std::vector<std::map<BufferId, Lifetime>> uses(device_class.blocks.size());
+    for (const int block : run) {
+        uses[static_cast<size_t>(block)] = uses_in(device_class.blocks[static_cast<size_t>(block)], lives);
+        for (const auto& [buffer, range] : uses[static_cast<size_t>(block)]) {
+            lives[buffer].blocks.insert(block);
+            lives[buffer].in_block = range;
+        }
+    }
+    for (auto& block : uses) { // what lives in one block is placed by its range there
+        std::erase_if(block, [&](const auto& use) { return lives[use.first].local(); });
+    }
+    int64_t position = 0;
+    for (const OrderStep& step : device_class.order) {
+        if (const auto* block = std::get_if<RunBlock>(&step)) {
+            for (const auto& [buffer, range] : uses[static_cast<size_t>(block->block)]) {
+                Lifetime& life = instance(buffer, block->micro);
+                life.touch(position + range.begin);
+                life.touch(position + range.end - 1);
+            }
+            position += static_cast<int64_t>(
+                device_class.blocks[static_cast<size_t>(block->block)].instructions.size());
+        } else if (const auto* posts = std::get_if<Posts>(&step)) {
+            for (const Post& post : posts->posts) {
+                instance(post.buffer, post.micro).touch(position);
+            }
+        } else if (const auto* made = std::get_if<AllocateInstance>(&step)) {
+            instance(made->buffer, made->micro).touch(position);
+        } else if (const auto* gone = std::get_if<FreeInstance>(&step)) {
+            instance(gone->buffer, gone->micro).touch(position);
+        }
+        ++position;
     }
     for (const Program::Result& result : program.results) {
         if (result.stage == device_class.stage) {
@@ -172,14 +199,13 @@ void allocate_class(const Program& program, Class& device_class) {
         buffer.bytes = largest_volume(program.axes, buffer.axes, program.mesh, buffer.layout) *
                        size_of(buffer.dtype);
         const BufferLife& life = lives[id];
-        if (life.instances.empty() && buffer.life == Life::Micro) {
+        if (life.blocks.empty() && !life.outside && buffer.life == Life::Micro) {
             buffer.bytes = 0; // no block that runs uses it
             continue;
         }
-        const bool local = !life.outside && life.blocks.size() == 1 && life.freed && !life.instances.empty();
         if (buffer.life == Life::Persistent) {
             fixed.push_back(id);
-        } else if (local) {
+        } else if (life.local()) {
             scratch.push_back(id);
         } else {
             (buffer.life == Life::Micro ? framed : fixed).push_back(id);
@@ -191,8 +217,8 @@ void allocate_class(const Program& program, Class& device_class) {
     for (const BufferId id : fixed) {
         const bool persistent = device_class.buffers[id].life == Life::Persistent;
         Lifetime span{0, forever};
-        if (!persistent && lives[id].freed && !lives[id].instances.empty()) {
-            span = lives[id].instances.begin()->second;
+        if (!persistent && lives[id].freed) {
+            span = lives[id].instances.front();
         }
         spans[id] = span;
     }
@@ -202,8 +228,12 @@ void allocate_class(const Program& program, Class& device_class) {
 
     std::vector<Lifetime> micros(static_cast<size_t>(micro_count(program)));
     for (const BufferId id : framed) {
-        for (const auto& [micro, lifetime] : lives[id].instances) {
-            auto& whole = micros[static_cast<size_t>(micro)];
+        for (size_t micro = 0; micro < micros.size(); ++micro) {
+            const Lifetime& lifetime = lives[id].instances[micro];
+            if (lifetime.end == 0) {
+                continue; // this micro-batch does not use it
+            }
+            auto& whole = micros[micro];
             whole.touch(lifetime.begin);
             whole.touch(lives[id].freed ? lifetime.end - 1 : forever - 2);
         }
@@ -213,9 +243,8 @@ void allocate_class(const Program& program, Class& device_class) {
         if (!lives[a].freed || !lives[b].freed) {
             return true;
         }
-        for (const auto& [micro, lifetime] : lives[a].instances) {
-            const auto other = lives[b].instances.find(micro);
-            if (other != lives[b].instances.end() && lifetime.overlaps(other->second)) {
+        for (size_t micro = 0; micro < micros.size(); ++micro) {
+            if (lives[a].instances[micro].overlaps(lives[b].instances[micro])) {
                 return true;
             }
         }
@@ -226,9 +255,7 @@ void allocate_class(const Program& program, Class& device_class) {
         if (lives[a].blocks != lives[b].blocks) {
             return false; // one block runs at a time
         }
-        const auto& one = lives[a].instances.begin()->second;
-        const auto& two = lives[b].instances.begin()->second;
-        return lives[a].instances.size() != lives[b].instances.size() || one.overlaps(two);
+        return lives[a].in_block.overlaps(lives[b].in_block);
     });
 }
 

@@ -266,6 +266,16 @@ private:
             task.out[m] = first;
         }
     }
+    /// Gradient terms that are all cut alike are added as they are: their sum is moved once, not each of them.
+    void cut_as_terms(const Statement& statement, Task& task) const {
+        for (size_t m = 1; m < tasks_.mesh.axes.size(); ++m) {
+            const Placement first = tasks_.layouts[statement.operands[0]][m];
+            const bool alike = std::all_of(statement.operands.begin(), statement.operands.end(),
+                                           [&](TensorId operand) { return tasks_.layouts[operand][m] == first; });
+            if (alike && first.is_sharded())
+                task.cut[m] = first.axis;
+        }
+    }
     /// Gradient terms of one value of which several are Partial: the others (Replicated) count on member 0 only, so that one message completes all.
     void pass_most_partial(const Statement& statement, Task& task, size_t m) {
         int partial = 0;
@@ -283,6 +293,8 @@ private:
 
     void layout_in_loop(StatementId id, const Statement& statement) {
         Task& task = tasks_.tasks[id];
+        if (statement.sums_gradients)
+            cut_as_terms(statement, task);
         StatementLayouts rules = layouts_of(graph_, statement, tasks_.mesh, task.cut);
         task.operands = std::move(rules.operands);
         task.out = std::move(rules.out);
@@ -358,7 +370,7 @@ private:
         StatementLayouts rules = layouts_of(graph_, statement, tasks_.mesh, task.cut);
         task.operands = std::move(rules.operands);
         task.out = std::move(rules.out);
-        if (task.stage == all_stages && is_linear(statement) && sums_over_parameters(statement))
+        if (!statement.update_of.valid() && is_linear(statement) && sums_over_parameters(statement))
             make_partial_sum(statement, task);
         tasks_.layouts[statement.out] = task.out;
     }
