@@ -19,6 +19,7 @@ struct KernelArgument {
     std::string type;
     std::string hint;  ///< wish for its name
     std::string value; ///< at the call
+    std::string origin = ""; ///< of a size: the axes it is a product of
 };
 
 struct KernelSource {

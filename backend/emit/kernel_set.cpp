@@ -91,7 +91,7 @@ std::string KernelSet::call(const KernelSource& source, const std::string& strea
         const int number = ++names_[plain];
         kernels_.push_back({number == 1 ? plain : plain + "_" + to_text(number), source});
     }
-    std::string text = kernels_[entry->second].name + "(" + stream;
+    std::string text = "kernels::" + kernels_[entry->second].name + "(" + stream;
     for (const KernelArgument& argument : source.arguments) {
         text += ", " + argument.value;
     }
@@ -112,10 +112,10 @@ std::map<std::string, std::string> KernelSet::files() const {
         const std::string base = format("kernels_{0}", begin / kernels_per_file);
         std::string header = "// Kernels of the plan; each is used wherever the same work is done.\n#pragma once\n\n"
                              "#include \"common/types.h\"\n\n#include <cuda_runtime.h>\n\n#include <cstdint>\n\n"
-                             "namespace plan {\n\n";
+                             "namespace plan::kernels {\n\n";
         std::string source = "// Kernels of the plan, by their first use.\n#include \"" + base +
                              ".h\"\n\n#include \"common/kernel.h\"\n#include \"common/math.h\"\n"
-                             "#include \"common/philox.h\"\n\nnamespace plan {\n\n";
+                             "#include \"common/philox.h\"\n\nnamespace plan::kernels {\n\n";
         for (size_t i = begin; i < kernels_.size() && i < begin + kernels_per_file; ++i) {
             const Kernel& kernel = kernels_[i];
             const auto names = names_of(kernel.first);
@@ -136,8 +136,8 @@ std::map<std::string, std::string> KernelSet::files() const {
             launch.replace(at, 2, object + "{" + fields + "}");
             source += declaration + " {\n" + wrapped("    " + launch, "        ") + "\n}\n\n";
         }
-        files[base + ".h"] = header + "} // namespace plan\n";
-        files[base + ".cu"] = source + "} // namespace plan\n";
+        files[base + ".h"] = header + "} // namespace plan::kernels\n";
+        files[base + ".cu"] = source + "} // namespace plan::kernels\n";
     }
     return files;
 }

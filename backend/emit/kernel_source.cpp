@@ -99,6 +99,8 @@ private:
         for (size_t i = 0; i < inner_.size(); ++i) {
             name_loop(inner_[i], "j" + to_text(i));
         }
+        extent(outer_); // sizes come first among the arguments
+        extent(inner_);
     }
 
     /// Elementwise kernels run in the memory order of what they store.
@@ -222,19 +224,24 @@ private:
 
     // ---- arguments
 
-    std::string argument(const std::string& type, const std::string& hint, const std::string& value) {
+    std::string argument(const std::string& type, const std::string& hint, const std::string& value,
+                         const std::string& origin = "") {
         for (const KernelArgument& known : source_.arguments) {
-            if (known.type == type && known.value == value) {
+            if (known.type == type && known.value == value && known.origin == origin) {
                 return open_name(known.key);
             }
         }
         const std::string key = "a" + to_text(source_.arguments.size());
-        source_.arguments.push_back({key, type, hint, value});
+        source_.arguments.push_back({key, type, hint, value, origin});
         return open_name(key);
     }
 
     std::string size_argument(const Size& size, const std::string& hint) {
-        return size.is_one() ? "1" : argument("int64_t", hint, size.text());
+        std::string origin;
+        for (const std::string& axis : size.origin()) {
+            origin += axis + " ";
+        }
+        return size.is_one() ? "1" : argument("int64_t", hint, size.text(), origin);
     }
 
     std::string error_number(const Compute& compute) {
@@ -412,7 +419,7 @@ private:
     std::string read(const Compute& member, const Expr& access, Scope& scope) {
         const BufferId buffer = member.reads[static_cast<size_t>(access.slot)];
         if (written_.count(buffer) != 0) {
-            if (const auto value = own_value(buffer, scope)) {
+            if (const auto value = own_value(member, buffer, scope)) {
                 return *value;
             }
         }
@@ -460,17 +467,22 @@ private:
     }
 
     /// The value of a buffer that this kernel has written before, at the present point.
-    std::optional<std::string> own_value(BufferId buffer, Scope& scope) {
+    std::optional<std::string> own_value(const Compute& reader, BufferId buffer, Scope& scope) {
         for (Scope* at = &scope; at; at = at->outer) {
             if (const auto found = at->values.find(buffer); found != at->values.end()) {
                 return found->second;
             }
         }
         const auto pending = elements_.find(buffer);
-        if (pending == elements_.end()) {
+        if (pending == elements_.end() || !precedes(*pending->second, reader)) {
             return std::nullopt; // not written yet, or in memory
         }
         return element_value(*pending->second, scope);
+    }
+
+    bool precedes(const Compute& writer, const Compute& reader) const {
+        const auto at = [&](const Compute& member) { return std::find(group_.begin(), group_.end(), &member); };
+        return at(writer) < at(reader);
     }
 
     /// A stored narrow type rounds, so that the value does not depend on what is fused.

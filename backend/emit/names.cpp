@@ -27,6 +27,16 @@ bool is_number(const std::string& text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// Statements of the update and of gradients may say so in their path already.
+std::string_view without_phase(std::string_view path) {
+    for (const std::string_view word : {gradient_prefix, std::string_view("update ")}) {
+        if (path.substr(0, word.size()) == word) {
+            path.remove_prefix(word.size());
+        }
+    }
+    return path;
+}
+
 std::string phase_prefix(Phase phase) {
     return phase == Phase::Backward ? "grad_" : phase == Phase::Update ? "update_" : "";
 }
@@ -69,9 +79,9 @@ std::string short_name(std::string_view buffer) {
 std::string long_name(std::string_view buffer) { return identifier(buffer); }
 
 std::string kernel_name(const std::vector<const Compute*>& group) {
-    auto common = components(without_indices(group[0]->path));
+    auto common = components(without_indices(without_phase(group[0]->path)));
     for (const Compute* member : group) {
-        const auto other = components(without_indices(member->path));
+        const auto other = components(without_indices(without_phase(member->path)));
         size_t same = 0;
         while (same < common.size() && same < other.size() && common[same] == other[same]) {
             ++same;
@@ -79,7 +89,7 @@ std::string kernel_name(const std::vector<const Compute*>& group) {
         common.resize(same);
     }
     if (common.empty()) {
-        common = components(without_indices(group.back()->path));
+        common = components(without_indices(without_phase(group.back()->path)));
     }
     std::string name;
     for (size_t i = common.size() > 2 ? common.size() - 2 : 0; i < common.size(); ++i) {

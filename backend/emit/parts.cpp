@@ -12,6 +12,7 @@ namespace sspc::backend {
 Size Size::operator*(const Size& other) const {
     Size result = *this;
     result.number_ *= other.number_;
+    result.origin_.insert(other.origin_.begin(), other.origin_.end());
     for (const auto& [name, power] : other.names_) {
         result.names_[name] += power;
     }
@@ -54,7 +55,7 @@ std::string identifier(std::string_view text) {
         "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "not", "operator", "or",
         "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct",
         "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using",
-        "virtual", "void", "volatile", "while", "xor", "stream", "p", "ssp", "error", "step", "seed", "row"};
+        "virtual", "void", "volatile", "while", "xor", "stream", "p", "ssp", "error", "step", "seed", "row", "kernels", "micro", "fixed", "scratch", "frame", "record", "wait", "plan", "std"};
     if (result.empty() || (result[0] >= '0' && result[0] <= '9') || taken.count(result) != 0) {
         result += '_';
         if (result[0] >= '0' && result[0] <= '9') {
@@ -92,10 +93,11 @@ int64_t part_count(const Mesh& mesh, const PartKey& key) {
 Size Parts::size(const PartKey& key) {
     const int64_t whole = program_.axes[key.axis].size;
     const int64_t parts = part_count(program_.mesh, key);
+    const std::string origin = program_.axes[key.axis].name;
     if (whole % parts == 0) {
-        return Size(whole / parts);
+        return Size(whole / parts).from(origin);
     }
-    return Size::named("p." + name(key) + ".size()");
+    return Size::named("p." + name(key) + ".size()").from(origin);
 }
 
 std::string Parts::begin(const PartKey& key) {

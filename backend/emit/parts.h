@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,13 +33,21 @@ public:
     Size operator*(const Size& other) const;
     /// `8`, `p.batch_dp.size * 64`
     std::string text() const;
+    /// Says of which axes it is a product: sizes that are equal by chance stay apart where they get names.
+    const std::multiset<std::string>& origin() const { return origin_; }
+    Size from(std::string origin) const {
+        Size size = *this;
+        size.origin_ = {std::move(origin)};
+        return size;
+    }
     bool is_one() const { return number_ == 1 && names_.empty(); }
     std::optional<int64_t> constant() const { return names_.empty() ? std::optional(number_) : std::nullopt; }
-    friend bool operator==(const Size&, const Size&) = default;
+    friend bool operator==(const Size& a, const Size& b) { return a.number_ == b.number_ && a.names_ == b.names_; }
 
 private:
     int64_t number_ = 1;
     std::map<std::string, int> names_;
+    std::multiset<std::string> origin_;
 };
 
 /// The parts that a program speaks of, collected while it is emitted and declared in program.h.

@@ -263,8 +263,8 @@ private:
 
     void write_kernel(const std::vector<const Compute*>& group, std::string& body) {
         const Compute& first = *group[0];
-        std::string what = (first.phase == Phase::Backward ? "grad " : first.phase == Phase::Update ? "update " : "") +
-                           first.path;
+        const std::string phase = first.phase == Phase::Backward ? "grad " : first.phase == Phase::Update ? "update " : "";
+        std::string what = (first.path.compare(0, phase.size(), phase) == 0 ? "" : phase) + first.path;
         if (group.size() > 1) {
             what += " and " + to_text(group.size() - 1) + " more, to " + group.back()->path;
         }

@@ -203,6 +203,19 @@ bool reads_own_point(const Class& device_class, const std::vector<const Compute*
     return true;
 }
 
+/// A row kernel may compute a value again in a later loop, so what it read must not change before its last statement.
+bool changes_what_is_read_again(const std::vector<const Compute*>& computes) {
+    for (size_t writer = 1; writer + 1 < computes.size(); ++writer) {
+        for (size_t reader = 0; reader < writer; ++reader) {
+            const auto& reads = computes[reader]->reads;
+            if (std::find(reads.begin(), reads.end(), computes[writer]->out) != reads.end()) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool same_cut(const Mesh& mesh, const Compute& a, const Compute& b, const std::vector<AxisId>& axes) {
     return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) {
         return cutters(mesh, a.cut, axis) == cutters(mesh, b.cut, axis);
@@ -237,9 +250,6 @@ std::optional<KernelShape> common_shape(const Program& program, const Class& dev
                 }
                 return one.form == KernelForm::Rows && same_set(one.outer, shape.outer) &&
                        same_set(one.inner, shape.inner);
-            case KernelForm::Columns:
-                return one.form == KernelForm::Columns && one.outer == shape.outer &&
-                       same_set(one.inner, shape.inner);
             default:
                 return false;
             }
@@ -256,15 +266,8 @@ std::optional<KernelShape> common_shape(const Program& program, const Class& dev
     if (!reads_own_point(device_class, computes)) {
         return std::nullopt;
     }
-    if (shape.form == KernelForm::Columns) {
-        for (const Compute* reader : computes) {
-            for (const Compute* writer : computes) {
-                if (std::find(reader->reads.begin(), reader->reads.end(), writer->out) !=
-                    reader->reads.end()) {
-                    return std::nullopt;
-                }
-            }
-        }
+    if (shape.form == KernelForm::Rows && changes_what_is_read_again(computes)) {
+        return std::nullopt;
     }
     return shape;
 }
