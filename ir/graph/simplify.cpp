@@ -1,7 +1,7 @@
 // Builds operations: gives them their type, folds constants, and drops what changes nothing.
 //
 // `x * 0` and `0 / x` become 0 although an infinite or NaN x would give NaN: the zeros come from derivatives of what does not
-// depend on a variable, where 0 is the truth. Products by constants keep the constant last, so that (x * 2) * y and
+// depend on a variable, where 0 is the truth. Constant factors and divisors stand last, so that (x * 2) * y and
 // (x * y) * 2 are one expression; this may round differently, as any change in the order of a product does.
 #include "ir/graph/expr.h"
 #include "ir/support/check.h"
@@ -120,7 +120,7 @@ ExprPtr simplify_add(const ExprPtr& a, const ExprPtr& b) {
     if (is_number(b) && b->number < 0) {
         return a - constant(-b->number, b->type);
     }
-    return nullptr;
+    return equal(a, b) ? a * constant(2, a->type) : nullptr;
 }
 
 ExprPtr simplify_sub(const ExprPtr& a, const ExprPtr& b) {
@@ -166,6 +166,13 @@ ExprPtr simplify_mul(const ExprPtr& a, const ExprPtr& b, DType type) {
     }
     if (is_op(b, ExprOp::Mul) && is_number(b->args[1])) { // a (x c)
         return (a * b->args[0]) * b->args[1];
+    }
+    if (is_float(type) && is_op(a, ExprOp::Div) && is_number(a->args[1])) { // (x / c) b
+        return is_number(b) ? a->args[0] * constant(b->number / a->args[1]->number, type)
+                            : (a->args[0] * b) / a->args[1];
+    }
+    if (is_float(type) && is_op(b, ExprOp::Div) && is_number(b->args[1])) { // a (x / c)
+        return (a * b->args[0]) / b->args[1];
     }
     if (is_op(a, ExprOp::Neg)) {
         return is_number(b) ? a->args[0] * constant(-b->number, type)

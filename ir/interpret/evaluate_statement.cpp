@@ -315,13 +315,15 @@ private:
 class Contraction {
 public:
     static bool fits(const Evaluation& e) {
-        const Expr& body = *e.body;
+        const Expr& body = *product_of(e.body).first;
         return e.reduce == Reduce::Sum && e.scatter.empty() && body.op == ExprOp::Mul &&
                plain(*body.args[0]) && plain(*body.args[1]);
     }
 
     explicit Contraction(const Evaluation& e) : e_(e) {
-        const std::array<const Expr*, 2> factors{e.body->args[0].get(), e.body->args[1].get()};
+        const auto [product, scale] = product_of(e.body);
+        scale_ = scale;
+        const std::array<const Expr*, 2> factors{product->args[0].get(), product->args[1].get()};
         for (size_t i = 0; i < 2; ++i) {
             const ReadPiece& piece = e.operands[static_cast<size_t>(factors[i]->slot)];
             data_[i] = piece.data;
@@ -339,7 +341,7 @@ public:
             return;
         }
         if (e_.space.empty()) {
-            e_.out.data[0] += data_[0][0] * data_[1][0];
+            e_.out.data[0] += data_[0][0] * data_[1][0] * scale_;
             return;
         }
         inner_ = 0;
@@ -353,6 +355,18 @@ public:
 
 private:
     using Offsets = std::array<int64_t, 3>; ///< of the factors and the output
+
+    /// The body without constant factors and divisors, and what they amount to.
+    static std::pair<ExprPtr, double> product_of(ExprPtr body) {
+        double scale = 1;
+        while ((body->op == ExprOp::Mul || body->op == ExprOp::Div) &&
+               body->args[1]->op == ExprOp::Constant) {
+            const double c = body->args[1]->number;
+            scale = body->op == ExprOp::Mul ? scale * c : scale / c;
+            body = body->args[0];
+        }
+        return {body, scale};
+    }
 
     static bool plain(const Expr& expr) { return is_plain(expr) && !expr.otherwise; }
 
@@ -401,7 +415,7 @@ private:
         double* out = e_.out.data + at[2];
         if (so != 0) {
             for (int64_t i = 0; i < n; ++i) {
-                out[i * so] += a[i * sa] * b[i * sb];
+                out[i * so] += a[i * sa] * b[i * sb] * scale_;
             }
             return;
         }
@@ -415,13 +429,14 @@ private:
         for (; i < n; ++i) {
             sums[0] += a[i * sa] * b[i * sb];
         }
-        *out += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        *out += ((sums[0] + sums[1]) + (sums[2] + sums[3])) * scale_;
     }
 
     const Evaluation& e_;
     std::array<const double*, 2> data_{};
     std::array<std::vector<int64_t>, 3> strides_;
     Offsets start_{};
+    double scale_ = 1;
     size_t inner_ = 0;
 };
 

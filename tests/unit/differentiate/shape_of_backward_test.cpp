@@ -42,7 +42,7 @@ TEST(Backward, OfAnMlpIsContractionsAndOneSharedFactor) {
     const auto training = differentiate(g.graph, sink);
     ASSERT_TRUE(training);
     EXPECT_EQ(backward_lines(*training),
-              (Lines{"grad y[batch] = y * 0.125 + y * 0.125",
+              (Lines{"grad y[batch] = y * 0.25",
                      "grad h[batch, hidden] = grad y * w2",
                      "grad w2[hidden] = sum[batch] grad y * h",
                      "grad h.sum[batch, hidden] = grad h * (1 - h * h)",

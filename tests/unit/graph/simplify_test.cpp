@@ -64,6 +64,9 @@ TEST(Make, MovesSignsOutAndConstantsToTheEnd) {
     EXPECT_EQ(text(x * (y * c(2)) * c(0.5)), "x[i] * y[j]");
     EXPECT_EQ(text(x * c(8) / c(2)), "x[i] * 4");
     EXPECT_EQ(text((x + c(2)) - c(3)), "x[i] - 1");
+    EXPECT_EQ(text((x / c(4)) * y), "x[i] * y[j] / 4");
+    EXPECT_EQ(text(x * (y / c(4)) * c(2)), "x[i] * y[j] * 0.5");
+    EXPECT_EQ(text(x + x), "x[i] * 2");
 }
 
 TEST(Make, DecidesWhere) {
