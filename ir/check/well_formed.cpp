@@ -111,6 +111,11 @@ private:
             if (class_->slots.size() > static_cast<size_t>(checked_.micros)) {
                 fail("it has more frame slots than micro-batches");
             }
+            constexpr int64_t most = int64_t{1} << 50;
+            if (class_->frames > checked_.micros || class_->frame_bytes > most / std::max(1, class_->frames) ||
+                class_->static_bytes > most || class_->scratch_bytes > most) {
+                fail("it has more memory than there can be");
+            }
         }
     }
 
