@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace sspc {
 namespace {
@@ -50,6 +51,21 @@ std::vector<Range> ranges_of(const Class& device_class) {
     return ranges;
 }
 
+/// The first and last instruction of the kernel that instruction `at` belongs to: it runs at once, so its memory is taken before and given
+/// back after all of it.
+std::pair<int, int> kernel_ends(const Block& block, int at) {
+    const auto kernel = [&](int i) {
+        const auto* compute = i < 0 || i >= static_cast<int>(block.instructions.size()) ? nullptr : std::get_if<Compute>(&block.instructions[i]);
+        return compute ? compute->kernel : -1;
+    };
+    int first = at, last = at;
+    while (kernel(at) >= 0 && kernel(first - 1) == kernel(at))
+        --first;
+    while (kernel(at) >= 0 && kernel(last + 1) == kernel(at))
+        ++last;
+    return {first, last};
+}
+
 } // namespace
 
 Program lifetimes(Program program, const std::vector<std::vector<BufferId>>& kept) {
@@ -71,11 +87,11 @@ Program lifetimes(Program program, const std::vector<std::vector<BufferId>>& kep
                 (buffer.life == Life::Step && (keep.contains(id) || in_message || range.first_block != range.last_block)))
                 continue;
             if (!range.received && range.first_block != unused)
-                allocate[range.first_block][range.first_at].push_back(id);
+                allocate[range.first_block][kernel_ends(device_class.blocks[range.first_block], range.first_at).first].push_back(id);
             if (range.sent_after != unused && range.sent_after >= range.last_block)
                 freed_after_send.insert(id);
             else if (range.last_block != unused)
-                release[range.last_block][range.last_at].push_back(id);
+                release[range.last_block][kernel_ends(device_class.blocks[range.last_block], range.last_at).second].push_back(id);
             else if (range.received)
                 freed_at_arrival.insert(id);
         }
