@@ -288,21 +288,21 @@ void meet(const Group& group, const std::vector<const Call*>& calls) {
     const Waiting waiting(*calls[0]);
     members.posts[rank] = {group, calls};
     members.entered.wait();
-    for (size_t i = 0;; ++i) {
+    // All members see a difference here, so none begins before all calls are known to match.
+    std::vector<std::vector<const Call*>> met(calls.size() + 1, std::vector<const Call*>(size));
+    for (size_t i = 0; i <= calls.size(); ++i) {
         const Call* mine = i < calls.size() ? calls[i] : nullptr;
-        std::vector<const Call*> met(size);
         for (size_t r = 0; r < size; ++r) {
             const std::vector<const Call*>& theirs = members.posts[r].calls;
-            met[r] = i < theirs.size() ? theirs[i] : nullptr;
-            const bool same = mine != nullptr && met[r] != nullptr ? meets(*mine, *met[r]) : mine == met[r];
+            met[i][r] = i < theirs.size() ? theirs[i] : nullptr;
+            const bool same = mine != nullptr && met[i][r] != nullptr ? meets(*mine, *met[i][r]) : mine == met[i][r];
             if (!same) {
-                mismatch(mine, members.world_rank[rank], met[r], members.world_rank[r]);
+                mismatch(mine, members.world_rank[rank], met[i][r], members.world_rank[r]);
             }
         }
-        if (mine == nullptr) {
-            break;
-        }
-        carry_out(met, calls[0]->comm->rank);
+    }
+    for (size_t i = 0; i < calls.size(); ++i) {
+        carry_out(met[i], calls[0]->comm->rank);
     }
     members.left.wait();
 }
