@@ -105,7 +105,7 @@ ExprPtr access(int slot, DType type, const std::vector<AxisId>& axes) {
 
 ExprPtr random_draw(DrawKind kind, double parameter, std::string path,
                     const std::vector<AxisId>& axes) {
-    Expr expr{ExprOp::Random, DType::F32, {}};
+    Expr expr{ExprOp::Random, kind == DrawKind::Bernoulli ? DType::Bool : DType::F32, {}};
     expr.draw = kind;
     expr.number = parameter;
     expr.path = std::move(path);
