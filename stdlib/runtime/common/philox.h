@@ -31,7 +31,11 @@ struct Philox {
 };
 
 SSP_INLINE Philox philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1) {
+#ifdef __CUDACC__
+#pragma unroll
+#else
 #pragma GCC unroll 10
+#endif
     for (int round = 0; round < 10; ++round) {
         const uint64_t a = uint64_t(0xD2511F53u) * c0;
         const uint64_t b = uint64_t(0xCD9E8D57u) * c2;
