@@ -6,6 +6,7 @@
 #include "host/enqueue.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -94,11 +95,13 @@ struct Members {
     const int size;
     const uint64_t id; ///< communicators are numbered in the order in which they are made, equally for all members
     std::vector<int> world_rank;
+    /// What a member brings to a meeting. Two take turns: a member may be at the next meeting while others still read of this one.
     struct Post {
         Group group;
         std::vector<const Call*> calls;
+        std::vector<char> values; ///< of a small meeting: copies of what the calls send, one after another
     };
-    std::vector<Post> posts;
+    std::vector<std::array<Post, 2>> posts;
     ssp::Barrier entered;
     ssp::Barrier left;
     std::mutex mutex;
@@ -123,6 +126,7 @@ struct Members {
 struct ncclComm {
     std::shared_ptr<Members> members;
     int rank = 0;
+    int turn = 0; ///< of the meetings
 };
 
 namespace {
@@ -169,9 +173,10 @@ inline T combine(T a, T b) {
     }
 }
 
-/// Elements [begin, end) of all members' `from`, combined in the order of ranks, handed on in blocks that fit the first cache.
-template <ncclRedOp_t Op, typename T, typename Store>
-void reduce(const std::vector<const T*>& from, size_t begin, size_t end, const Store& store) {
+/// Elements [begin, end) of all members' `from`, combined in the order of ranks in blocks that fit the first cache; element i goes to index
+/// i - offset of every target. A block is stored when all members' elements of it have been read.
+template <ncclRedOp_t Op, typename T>
+void reduce(const std::vector<const T*>& from, size_t begin, size_t end, const std::vector<T*>& targets, size_t offset) {
     using A = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
     constexpr size_t block = 1024;
     alignas(64) A sum[block];
@@ -188,7 +193,13 @@ void reduce(const std::vector<const T*>& from, size_t begin, size_t end, const S
                 sum[i] = combine<Op, A>(sum[i], static_cast<A>(next[i]));
             }
         }
-        store(at, sum, n);
+        for (T* target : targets) {
+            T* to = target + (at - offset);
+#pragma GCC ivdep
+            for (size_t i = 0; i < n; ++i) {
+                to[i] = static_cast<T>(sum[i]);
+            }
+        }
     }
 }
 
@@ -219,58 +230,75 @@ void with_type(ncclDataType_t type, ncclRedOp_t op, const F& f) {
     }
 }
 
-/// The calling member's share of one collective. Everybody has entered; nobody leaves before all shares are done. No member writes what another
-/// reads, also where `from` and `to` are the same memory.
-void carry_out(const std::vector<const Call*>& calls, int rank) {
-    const Call& mine = *calls[static_cast<size_t>(rank)];
-    const size_t n = calls.size();
-    const size_t bytes = mine.count * size_of(mine.type);
+/// Bytes that one member sends.
+size_t sent_bytes(const Call& call) {
+    const size_t parts = call.kind == Kind::ReduceScatter ? static_cast<size_t>(call.comm->members->size) : 1;
+    return call.count * size_of(call.type) * parts;
+}
+
+/// The room that its copy takes: whatever follows is aligned as well.
+size_t room(const Call& call) { return (sent_bytes(call) + 15) / 16 * 16; }
+
+/// A member's call, and where what it sends lies.
+struct Met {
+    const Call* call = nullptr;
+    const void* from = nullptr;
+};
+
+/// In a small meeting the members' values are copies, and each member makes its own result of them. In a large one each makes its share of
+/// everybody's result, and nobody leaves before all shares are done; no member writes what another reads, also where `from` and `to` are the same.
+enum class Meeting { Small, Large };
+
+void reduce_all(const std::vector<Met>& met, int rank, Meeting meeting) {
+    const Call& mine = *met[static_cast<size_t>(rank)].call;
     const auto part = static_cast<size_t>(rank);
-    switch (mine.kind) {
-    case Kind::AllReduce:
-    case Kind::ReduceScatter:
-        with_type(mine.type, mine.op, [&]<ncclRedOp_t Op, typename T>() {
-            std::vector<const T*> from(n);
-            for (size_t r = 0; r < n; ++r) {
-                from[r] = static_cast<const T*>(calls[r]->from);
-            }
-            if (mine.kind == Kind::ReduceScatter) {
-                T* to = static_cast<T*>(mine.to);
-                const size_t begin = part * mine.count;
-                reduce<Op, T>(from, begin, begin + mine.count, [&](size_t at, const auto* sum, size_t count) {
-                    std::transform(sum, sum + count, to + (at - begin), [](auto x) { return static_cast<T>(x); });
-                });
-                return;
-            }
-            // A share is at least a cache line, so that small sums are not torn among members.
-            const size_t least = std::max<size_t>(1, 64 / sizeof(T));
-            const size_t share = std::max(least, (mine.count + n - 1) / n);
-            const size_t begin = std::min(mine.count, part * share);
-            reduce<Op, T>(from, begin, std::min(mine.count, begin + share), [&](size_t at, const auto* sum, size_t count) {
-                for (const Call* call : calls) {
-                    T* to = static_cast<T*>(call->to) + at;
-                    std::transform(sum, sum + count, to, [](auto x) { return static_cast<T>(x); });
-                }
-            });
-        });
-        break;
-    case Kind::AllGather:
-        for (const Call* call : calls) {
-            char* to = static_cast<char*>(call->to) + part * bytes;
-            if (to != mine.from && bytes > 0) {
-                std::memcpy(to, mine.from, bytes);
-            }
+    const size_t n = met.size();
+    with_type(mine.type, mine.op, [&]<ncclRedOp_t Op, typename T>() {
+        std::vector<const T*> from(n);
+        std::vector<T*> to(n);
+        for (size_t r = 0; r < n; ++r) {
+            from[r] = static_cast<const T*>(met[r].from);
+            to[r] = static_cast<T*>(met[r].call->to);
         }
-        break;
-    case Kind::Broadcast: {
-        const void* from = calls[static_cast<size_t>(mine.peer)]->from;
-        if (mine.to != from && bytes > 0) {
-            std::memcpy(mine.to, from, bytes);
+        size_t begin = 0, end = mine.count, offset = 0;
+        if (mine.kind == Kind::ReduceScatter) {
+            begin = offset = part * mine.count;
+            end = begin + mine.count;
+            to = {static_cast<T*>(mine.to)};
+        } else if (meeting == Meeting::Small) {
+            to = {static_cast<T*>(mine.to)};
+        } else {
+            const size_t share = (mine.count + n - 1) / n;
+            begin = std::min(mine.count, part * share);
+            end = std::min(mine.count, begin + share);
         }
-        break;
+        reduce<Op, T>(from, begin, end, to, offset);
+    });
+}
+
+void copy_bytes(void* to, const void* from, size_t bytes) {
+    if (to != from && bytes > 0) {
+        std::memcpy(to, from, bytes);
     }
-    case Kind::Send:
-    case Kind::Receive: break;
+}
+
+/// The calling member's work for one collective, once everybody has come.
+void carry_out(const std::vector<Met>& met, int rank, Meeting meeting) {
+    const auto part = static_cast<size_t>(rank);
+    const Call& mine = *met[part].call;
+    const size_t bytes = mine.count * size_of(mine.type);
+    if (mine.kind == Kind::AllReduce || mine.kind == Kind::ReduceScatter) {
+        reduce_all(met, rank, meeting);
+    } else if (mine.kind == Kind::AllGather && meeting == Meeting::Small) {
+        for (size_t r = 0; r < met.size(); ++r) {
+            copy_bytes(static_cast<char*>(mine.to) + r * bytes, met[r].from, bytes);
+        }
+    } else if (mine.kind == Kind::AllGather) {
+        for (const Met& other : met) {
+            copy_bytes(static_cast<char*>(other.call->to) + part * bytes, met[part].from, bytes);
+        }
+    } else {
+        copy_bytes(mine.to, met[static_cast<size_t>(mine.peer)].from, bytes);
     }
 }
 
@@ -280,31 +308,57 @@ bool meets(const Call& a, const Call& b) {
            (a.kind != Kind::Broadcast || a.peer == b.peer);
 }
 
-/// All collectives of a group on one communicator: one meeting to enter, one to leave.
+/// All collectives of a group on one communicator: one meeting. A large one has an end that all wait for.
 void meet(const Group& group, const std::vector<const Call*>& calls) {
-    Members& members = *calls[0]->comm->members;
-    const auto rank = static_cast<size_t>(calls[0]->comm->rank);
+    ncclComm& comm = *calls[0]->comm;
+    Members& members = *comm.members;
+    const auto rank = static_cast<size_t>(comm.rank);
     const auto size = static_cast<size_t>(members.size);
+    const auto turn = static_cast<size_t>(comm.turn++ % 2);
     const Waiting waiting(*calls[0]);
-    members.posts[rank] = {group, calls};
-    members.entered.wait();
-    // All members see a difference here, so none begins before all calls are known to match.
-    std::vector<std::vector<const Call*>> met(calls.size() + 1, std::vector<const Call*>(size));
-    for (size_t i = 0; i <= calls.size(); ++i) {
-        const Call* mine = i < calls.size() ? calls[i] : nullptr;
-        for (size_t r = 0; r < size; ++r) {
-            const std::vector<const Call*>& theirs = members.posts[r].calls;
-            met[i][r] = i < theirs.size() ? theirs[i] : nullptr;
-            const bool same = mine != nullptr && met[i][r] != nullptr ? meets(*mine, *met[i][r]) : mine == met[i][r];
-            if (!same) {
-                mismatch(mine, members.world_rank[rank], met[i][r], members.world_rank[r]);
+
+    size_t bytes = 0;
+    for (const Call* call : calls) {
+        bytes += sent_bytes(*call);
+    }
+    constexpr size_t small_meeting = 32768; // bytes that each member reads
+    const Meeting meeting = bytes * size <= small_meeting ? Meeting::Small : Meeting::Large;
+    Members::Post& post = members.posts[rank][turn];
+    post.group = group;
+    post.calls = calls;
+    post.values.clear();
+    if (meeting == Meeting::Small) {
+        for (const Call* call : calls) {
+            const size_t at = post.values.size();
+            post.values.resize(at + room(*call));
+            if (call->kind != Kind::Broadcast || call->peer == comm.rank) {
+                copy_bytes(post.values.data() + at, call->from, sent_bytes(*call));
             }
         }
     }
-    for (size_t i = 0; i < calls.size(); ++i) {
-        carry_out(met[i], calls[0]->comm->rank);
+    members.entered.wait();
+
+    // All members see a difference here, so none begins before all calls are known to match.
+    std::vector<std::vector<Met>> met(calls.size(), std::vector<Met>(size));
+    for (size_t r = 0; r < size; ++r) {
+        const Members::Post& other = members.posts[r][turn];
+        size_t at = 0;
+        for (size_t i = 0; i < std::max(calls.size(), other.calls.size()); ++i) {
+            const Call* mine = i < calls.size() ? calls[i] : nullptr;
+            const Call* theirs = i < other.calls.size() ? other.calls[i] : nullptr;
+            if (mine == nullptr || theirs == nullptr || !meets(*mine, *theirs)) {
+                mismatch(mine, members.world_rank[rank], theirs, members.world_rank[r]);
+            }
+            met[i][r] = {theirs, meeting == Meeting::Small ? other.values.data() + at : theirs->from};
+            at += room(*theirs);
+        }
     }
-    members.left.wait();
+    for (const std::vector<Met>& all : met) {
+        carry_out(all, comm.rank, meeting);
+    }
+    if (meeting == Meeting::Large) {
+        members.left.wait();
+    }
 }
 
 // ---- messages ----
