@@ -212,7 +212,8 @@ private:
             wanted = Placement::sharded(c);
         } else if (c.valid()) {
             for (size_t p = 0; p < axes.size(); ++p) {
-                if (is_iota_of(access.args[p], c)) {
+                // A slice from 0 is shorter than the axis: its parts are no parts of it.
+                if (is_iota_of(access.args[p], c) && graph_.axes[c].size == graph_.axes[axes[p]].size) {
                     wanted = Placement::sharded(axes[p]);
                 }
             }

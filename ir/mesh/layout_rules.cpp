@@ -50,7 +50,7 @@ int gathered_slot(const Graph& graph, const Statement& statement, AxisId axis) {
     for_each_access(statement, [&](const Expr& access) {
         const Tensor& tensor = graph.tensors[statement.operands.at(access.slot)];
         for (size_t k = 0; k < access.args.size(); ++k) {
-            if (tensor.axes[k] == axis && !is_plain_index(graph, *access.args[k], axis) && slot < 0) {
+            if (tensor.axes[k] == axis && access.args[k]->op != ExprOp::Iota && slot < 0) {
                 slot = access.slot;
             }
         }
@@ -60,7 +60,9 @@ int gathered_slot(const Graph& graph, const Statement& statement, AxisId axis) {
         if (access.slot == slot) {
             const std::vector<AxisId>& axes = graph.tensors[statement.operands[slot]].axes;
             const size_t k = std::find(axes.begin(), axes.end(), axis) - axes.begin();
-            plainly_too = plainly_too || k == axes.size() || is_plain_index(graph, *access.args[k], axis);
+            // What `else` gives must not be added once by each device.
+            const bool adds = access.otherwise && !is_constant(access.otherwise, 0);
+            plainly_too = plainly_too || adds || k == axes.size() || access.args[k]->op == ExprOp::Iota;
         }
     });
     return plainly_too ? -1 : slot;

@@ -52,6 +52,8 @@ public:
                 reduce_gradients_in_buckets();
             emit(id);
         }
+        if (sink_.has_errors()) // what is refused was not made, and is no result
+            return std::nullopt;
         finish_updates();
         make_results();
         if (sink_.has_errors())
@@ -456,11 +458,13 @@ private:
         if (layout[0].is_sharded()) {
             sink_.report(diag::NotImplemented, statement.span,
                          format("`{0}` leaves the loop over `{1}` in parts", statement.path, graph_.axes[tasks_.split].name));
+            compute_into(stage, context, id, Life::Micro); // for those that read it
             return;
         }
         if (accumulates && layout[0].reduction != Reduce::Sum) {
             sink_.report(diag::NotImplemented, statement.span,
                          format("`{0}`, a maximum, minimum or product over the parts of a `split`", statement.path));
+            compute_into(stage, context, id, Life::Micro);
             return;
         }
         Layout complete = layout;

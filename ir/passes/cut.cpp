@@ -269,11 +269,21 @@ private:
     /// Gradient terms that are all cut alike are added as they are: their sum is moved once, not each of them.
     void cut_as_terms(const Statement& statement, Task& task) const {
         for (size_t m = 1; m < tasks_.mesh.axes.size(); ++m) {
-            const Placement first = tasks_.layouts[statement.operands[0]][m];
-            const bool alike = std::all_of(statement.operands.begin(), statement.operands.end(),
-                                           [&](TensorId operand) { return tasks_.layouts[operand][m] == first; });
-            if (alike && first.is_sharded())
-                task.cut[m] = first.axis;
+            // A term of a renamed value has the other name of the axis.
+            std::optional<AxisId> alike;
+            for_each(statement.body, [&](const Expr& expr) {
+                if (expr.op != ExprOp::Access)
+                    return;
+                const TensorId operand = statement.operands[expr.slot];
+                const Placement& placement = tasks_.layouts[operand][m];
+                AxisId cut;
+                for (size_t i = 0; i < expr.args.size() && placement.is_sharded(); ++i)
+                    if (graph_.tensors[operand].axes[i] == placement.axis && expr.args[i]->op == ExprOp::Iota)
+                        cut = expr.args[i]->axis;
+                alike = alike && *alike != cut ? AxisId() : cut;
+            });
+            if (alike && alike->valid())
+                task.cut[m] = *alike;
         }
     }
     /// Gradient terms of one value of which several are Partial: the others (Replicated) count on member 0 only, so that one message completes all.
@@ -342,7 +352,7 @@ private:
         const TensorId parameter = graph_.tensors[statement.out].parameter;
         const ParameterLayouts& layouts = tasks_.parameters[parameter];
         Layout layout = layouts.gradient.empty() ? layouts.update : layouts.gradient;
-        if (layouts.gradient.empty()) {
+        if (layouts.gradient.empty() && is_linear(statement) && !statement.operands.empty()) {
             for (size_t m = 1; m < layout.size(); ++m) {
                 const bool all = std::all_of(statement.operands.begin(), statement.operands.end(), [&](TensorId operand) {
                     return tasks_.layouts[operand][m] == Placement::partial(Reduce::Sum);

@@ -637,7 +637,7 @@ void Writer::block(int number, int of) {
     top_ = number == 0;
     const bool loop = !top_ && number + 1 < of && numbers_.chance(0.35);
     const bool pass = !loop && !top_ && model_.passes;
-    const std::string name = top_ ? "embed" : loop ? "layer" + std::to_string(number) : pass ? "again" : "b" + std::to_string(number);
+    const std::string name = top_ ? "embed" : loop ? "layer" + std::to_string(number) : pass ? "again" + std::to_string(number) : "b" + std::to_string(number);
     const int turns = loop ? numbers_.between(2, 3) : pass ? 2 : 1;
     at_ = loop || pass ? name + "[*]." : name + ".";
     if (loop || pass) {

@@ -53,6 +53,7 @@ private:
     WrittenPlan plan_;
     std::vector<std::string> lines_;
     std::vector<MeshAxisChoice> mesh_;
+    bool split_ = false;
     std::map<std::string, int> parts_; ///< of each axis of the model, were all statements to apply
 };
 
@@ -187,7 +188,7 @@ void PlanWriter::stages() {
         line("stages " + text + " over s;");
         met("stages");
     }
-    if (model_.trains && parts_.count("batch") != 0 && numbers_.chance(0.85)) {
+    if (model_.trains && split_ && numbers_.chance(0.9)) {
         const bool interleaved = numbers_.chance(0.5);
         line(interleaved ? "schedule one_f_one_b;" : "schedule gpipe;");
         met(interleaved ? "schedule one_f_one_b" : "schedule gpipe");
@@ -204,6 +205,7 @@ WrittenPlan PlanWriter::write() {
             met("split");
             met(rows % parts == 0 ? "split that divides" : "split that does not divide");
             parts_["batch"] = parts;
+            split_ = true;
         }
     }
     const bool uses = numbers_.chance(0.1);
