@@ -60,6 +60,24 @@ void each_turn(const GemmLoops& loops, int depth, int64_t a, int64_t b, int64_t 
 
 #ifndef __CUDACC__
 
+/// OpenBLAS is not built with ThreadSanitizer, so its reads and writes are told.
+template <typename T>
+void tell_sanitizer([[maybe_unused]] const T* from, [[maybe_unused]] int64_t rows, [[maybe_unused]] int64_t columns,
+                    [[maybe_unused]] int64_t ld, [[maybe_unused]] void (*touch)(void*, unsigned long)) {
+    for (int64_t i = 0; touch != nullptr && i < rows; ++i) {
+        touch(const_cast<T*>(from + i * ld), static_cast<unsigned long>(columns) * sizeof(T));
+    }
+}
+#ifdef __SANITIZE_THREAD__
+extern "C" void __tsan_read_range(void* address, unsigned long bytes);
+extern "C" void __tsan_write_range(void* address, unsigned long bytes);
+constexpr auto touch_read = &__tsan_read_range;
+constexpr auto touch_write = &__tsan_write_range;
+#else
+constexpr void (*touch_read)(void*, unsigned long) = nullptr;
+constexpr void (*touch_write)(void*, unsigned long) = nullptr;
+#endif
+
 inline int leading(int64_t ld, int64_t least) { return static_cast<int>(ld > least ? ld : (least > 0 ? least : 1)); }
 
 template <typename T>
@@ -70,6 +88,9 @@ void host_gemm(const GemmShape& s, double alpha, double beta, const T* a, const 
     const int lda = leading(s.lda, s.transpose_a ? s.m : s.k);
     const int ldb = leading(s.ldb, s.transpose_b ? s.k : s.n);
     const int ldc = leading(s.ldc, s.n);
+    tell_sanitizer(a, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, lda, touch_read);
+    tell_sanitizer(b, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, ldb, touch_read);
+    tell_sanitizer(c, s.m, s.n, ldc, touch_write);
     if (s.k == 0) {
         for (int64_t i = 0; beta == 0 && i < s.m; ++i) {
             for (int64_t j = 0; j < s.n; ++j) {

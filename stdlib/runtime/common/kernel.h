@@ -133,14 +133,26 @@ inline void loop_in_order(const Extent<N>& e, const F& f) {
     }
 }
 
+/// The type that adds up the sums of blocks: a long sum of floats would else lose what is small beside it.
+template <Reduction R, typename T>
+using Total = std::conditional_t<R == Reduction::Sum && std::is_same_v<T, float>, double, T>;
+
 template <Reduction R, typename T, typename F>
 inline __attribute__((always_inline)) T reduce_loop(int64_t n, const F& f) {
     T value = identity<R, T>();
     if constexpr (R == Reduction::Sum) {
-#pragma omp simd reduction(+ : value)
-        for (int64_t j = 0; j < n; ++j) {
-            value += f(j);
+        constexpr int64_t block = 1024;
+        Total<R, T> total{};
+        for (int64_t begin = 0; begin < n; begin += block) {
+            const int64_t end = n - begin < block ? n : begin + block;
+            T sum{};
+#pragma omp simd reduction(+ : sum)
+            for (int64_t j = begin; j < end; ++j) {
+                sum += f(j);
+            }
+            total += sum;
         }
+        value = static_cast<T>(total);
     } else if constexpr (R == Reduction::Max && std::is_floating_point_v<T>) {
 #pragma omp simd reduction(max : value)
         for (int64_t j = 0; j < n; ++j) {
@@ -179,11 +191,13 @@ struct Row {
         for (int d = 1; d < N; ++d) {
             rest.n[d - 1] = e.n[d];
         }
-        T value = identity<R, T>();
+        using Total = detail::Total<R, T>;
+        Total value = identity<R, Total>();
         for (int64_t i = 0; i < e.n[0]; ++i) {
-            value = combine<R, T>(value, reduce<R, T>(rest, [&](auto... j) __attribute__((always_inline)) { return f(i, j...); }));
+            const T inner = reduce<R, T>(rest, [&](auto... j) __attribute__((always_inline)) { return f(i, j...); });
+            value = combine<R, Total>(value, inner);
         }
-        return value;
+        return static_cast<T>(value);
     }
     template <int N, typename F>
     SSP_KERNEL void each(const Extent<N>& e, const F& f) const {

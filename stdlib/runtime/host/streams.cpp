@@ -17,6 +17,9 @@
 
 using Clock = std::chrono::steady_clock;
 
+/// Of OpenBLAS; absent where another BLAS is linked.
+extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
+
 /// With threads, an event's number of records asked for and done; a wait is for the records asked for when it was called.
 struct CUevent_st {
     std::atomic<uint32_t> asked{0};
@@ -187,6 +190,12 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        if (openblas_set_num_threads != nullptr) {
+            openblas_set_num_threads(1); // a rank is one thread
+        }
+    });
     *stream = new CUstream_st;
     (*stream)->rank = ssp::World::rank();
     if (ssp::host::streams_are_threads()) {
