@@ -97,7 +97,8 @@ struct Builder {
                      "-arch=" + architecture()};
         } else {
             // Not -ffast-math: infinities and NaN mean what they say.
-            flags = {"-std=c++20", kernels ? "-O3" : "-O1", "-march=native", "-fopenmp-simd", "-fno-math-errno",
+            // main.cpp is a table of what to store and load: it runs once.
+            flags = {"-std=c++20", kernels ? "-O3" : extension == ".cpp" && source.filename() == "main.cpp" ? "-O0" : "-O1", "-march=native", "-fopenmp-simd", "-fno-math-errno",
                      "-fno-trapping-math", "-ffp-contract=fast", "-x", "c++", "-I" + (options.runtime / "host").string()};
         }
         flags.push_back("-I" + options.runtime.string());
