@@ -203,7 +203,8 @@ std::string ExpressionText::node(const Expr& expr) {
     SSPC_CHECK(!function(expr.op).empty(), "an operation has no text");
     std::string text = std::string(function(expr.op)) + "(";
     for (size_t i = 0; i < expr.args.size(); ++i) {
-        text += (i > 0 ? ", " : "") + operand(i, expr.type);
+        const bool literal = expr.args[i]->op == ExprOp::Constant && !is_float(expr.type); // an `int`, which templates tell apart
+        text += (i > 0 ? ", " : "") + (literal ? type + "(" + operand(i, expr.type) + ")" : operand(i, expr.type));
     }
     return text + ")";
 }

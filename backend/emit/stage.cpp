@@ -98,7 +98,7 @@ private:
 
     std::string head() const {
         std::string text = "\n#include \"common/device.h\"\n#include \"common/error.h\"\n#include \"common/gemm.h\"\n"
-                           "#include \"common/network.h\"\n\n#include <cuda_runtime.h>\n#include <nccl.h>\n\n"
+                           "#include \"common/network.h\"\n#include \"common/philox.h\"\n\n#include <cuda_runtime.h>\n#include <nccl.h>\n\n"
                            "namespace plan {\nnamespace {\n\n";
         text += "class " + name_ + " final : public ssp::Stage {\npublic:\n";
         text += format("    explicit {0}(ssp::Device& device)\n        : device_(device), compute_(device.compute), "
