@@ -106,11 +106,26 @@ bool Session::compile() {
     }
     compile_options.strict = options.strict;
     compiled = sspc::compile(elaborated->graph, elaborated->plan, compile_options, sink);
+    if (options.strict) {
+        make_strict();
+    }
     if (!compiled || sink.has_errors()) {
         return false;
     }
     check_program(compiled->program, compiled->graph, compiled->plan, sink);
     return !sink.has_errors();
+}
+
+void Session::make_strict() {
+    const std::vector<Diagnostic> all = sink.diagnostics();
+    sink.clear();
+    for (Diagnostic diagnostic : all) {
+        if (diagnostic.code == diag::NoEffect.code) {
+            diagnostic.code = diag::NoEffectStrict.code;
+            diagnostic.severity = Severity::Error;
+        }
+        sink.add(std::move(diagnostic));
+    }
 }
 
 std::string Session::check_document() const {

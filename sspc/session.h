@@ -38,6 +38,9 @@ public:
     CompileOptions compile_options;
 
 private:
+    /// With --strict, plan statements without effect are errors.
+    void make_strict();
+
     bool shown_ = false;
 };
 

@@ -130,10 +130,12 @@ std::string layout_text(const Facts& facts, const TensorFact& tensor) {
     return text.empty() ? "whole" : text;
 }
 
+/// Values show their axes only: there are many, and the sizes stand with the parameters.
 std::string shape_text(const TensorFact& tensor) {
     std::string text;
     for (size_t i = 0; i < tensor.axes.size(); ++i) {
-        text += (i > 0 ? ", " : "") + tensor.axes[i] + " " + std::to_string(tensor.shape[i]);
+        text += (i > 0 ? ", " : "") + tensor.axes[i] +
+                (tensor.parameter ? " " + std::to_string(tensor.shape[i]) : "");
     }
     return "[" + text + "]";
 }

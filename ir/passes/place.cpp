@@ -66,31 +66,41 @@ public:
 
 private:
     void place_forward() {
+        Span where = plan_.span; // of the last statement that places anything
         for (const PlanStatement& statement : plan_.statements) {
-            if (const auto* stages = std::get_if<plan::Stages>(&statement))
-                apply(*stages);
-            else if (const auto* on = std::get_if<plan::StageOn>(&statement))
+            if (const auto* stages = std::get_if<plan::Stages>(&statement)) {
+                where = stages->span;
+                if (!apply(*stages))
+                    return; // nothing is placed: no need to say so of each task
+            } else if (const auto* on = std::get_if<plan::StageOn>(&statement)) {
+                where = on->span;
                 apply(*on);
+            }
         }
         place_by_consumers();
-        int shown = 0;
+        std::vector<std::string> shown; // a block that is forgotten is one mistake, not one for each of its tasks
         for (StatementId id : graph_.statements.ids()) {
             const Statement& statement = graph_.statements[id];
-            if (statement.phase == Phase::Forward && places_.stage[id] == unplaced && ++shown <= 5)
-                sink_.report(diag::TaskWithoutPlace, plan_.span, statement.path)
-                    .note(statement.span, "the task")
-                    .help("name its block in `stages`, or place it with `stage … on`");
+            if (statement.phase != Phase::Forward || places_.stage[id] != unplaced)
+                continue;
+            const std::string name = statement.blocks.empty() ? statement.path : statement.blocks.front();
+            if (std::find(shown.begin(), shown.end(), name) != shown.end() || shown.size() == 5)
+                continue;
+            shown.push_back(name);
+            sink_.report(diag::TaskWithoutPlace, where, name)
+                .note(statement.span, "`" + statement.path + "` is one of its tasks")
+                .help("list `" + name + "` in `stages`, or place it with `stage … on`");
         }
     }
 
-    void apply(const plan::Stages& stages) {
+    bool apply(const plan::Stages& stages) {
         const int count = plan_.mesh.axes[stages.mesh_axis].size;
         const int items = static_cast<int>(stages.items.size());
         if (items < count) {
             sink_.report(diag::MoreStagesThanItems, stages.span, count, std::to_string(items) + (items == 1 ? " item" : " items"))
                 .help("give `" + plan_.mesh.axes[stages.mesh_axis].name + "` a size of at most " + std::to_string(items) +
                       ", or list smaller blocks");
-            return;
+            return false;
         }
         std::vector<double> cost(items, 0);
         std::vector<int> item_of(graph_.statements.size(), -1);
@@ -110,6 +120,7 @@ private:
         for (StatementId id : graph_.statements.ids())
             if (item_of[id.value] >= 0)
                 places_.stage[id] = part[item_of[id.value]];
+        return true;
     }
 
     void apply(const plan::StageOn& on) {

@@ -90,7 +90,7 @@ TEST(Usage, JsonIsOneDocumentEvenWithErrors) {
 TEST(Usage, SettingsAndPlansThatDoNotExist) {
     expect(sspc("check " + gpt + " --plan megatronn"), 1, "megatron");
     expect(sspc("check " + gpt + " --set dpp=2"), 1, "SSP0222");
-    expect(sspc("check " + gpt + " --set dp=two"), 1, "SSP0223");
+    expect(sspc("check " + gpt + " --set dp=two"), 1, "`two` is not declared");
     expect(sspc("check " + gpt + " --set dp"), 2, "name=value");
 }
 
