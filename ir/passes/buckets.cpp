@@ -23,10 +23,10 @@ std::vector<Instruction> bucketed(std::vector<Instruction> code, size_t begin, c
         auto* message = std::get_if<Communicate>(&code[i]);
         const bool waits = message && pending.contains(message->parts[0].from);
         if (!message || message->chunk || waits) {
-            (waits ? after : result).push_back(std::move(code[i]));
             if (waits)
                 for (const Communicate::Part& part : message->parts)
                     pending.insert(part.to);
+            (waits ? after : result).push_back(std::move(code[i]));
             continue;
         }
         const Buffer& from = device_class.buffers[message->parts[0].from];

@@ -28,6 +28,7 @@ std::optional<Compiled> compile(Graph graph, Plan plan, const CompileOptions& op
     auto tasks = cut(result.graph, result.plan, *places, sink);
     if (!tasks)
         return std::nullopt;
+    seed_fault(options.fault, result.graph, *tasks);
     result.tasks_text = print_tasks(result.graph, *tasks);
 
     const auto lanes = lanes_of(result.plan, tasks->stages, tasks->mesh.axes[0].size, trains, sink);
@@ -36,6 +37,7 @@ std::optional<Compiled> compile(Graph graph, Plan plan, const CompileOptions& op
     auto blocks = communicate(result.graph, result.plan, *tasks, sink); // before order: a schedule is judged with its messages
     if (!blocks)
         return std::nullopt;
+    seed_fault(options.fault, *blocks);
     const auto kept = blocks->kept;
     auto program = order(std::move(*blocks), *lanes, result.plan, sink);
     if (!program)
@@ -45,6 +47,7 @@ std::optional<Compiled> compile(Graph graph, Plan plan, const CompileOptions& op
     *program = lifetimes(std::move(*program), kept);
     *program = allocate(std::move(*program));
     *program = streams(std::move(*program)); // after allocate: memory that is used again makes edges too
+    seed_fault(options.fault, *program);
     result.program = std::move(*program);
     return result;
 }

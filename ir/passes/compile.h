@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/graph/graph.h"
+#include "ir/passes/seeded_faults.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
 #include "ir/support/sink.h"
@@ -11,12 +12,9 @@
 
 namespace sspc {
 
-/// Faults seeded by the tests (each must be caught by the checker or by comparing numbers); None in the product.
-enum class SeededFault : int { None = 0 };
-
 struct CompileOptions {
     bool strict = false; ///< plan statements without effect are errors instead of warnings
-    SeededFault fault = SeededFault::None;
+    SeededFault fault = SeededFault::None; ///< seeded by the tests of what is caught; None in the product
     bool fuse = true; ///< group computes into kernels; off shows every task apart
 };
 

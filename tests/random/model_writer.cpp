@@ -156,6 +156,7 @@ private:
     bool top_ = false;
     std::string at_; ///< selector of the current block, with a dot
     std::vector<std::string> locals_;
+    NamedReduction reduction_; ///< of the statement that is being made
 };
 
 bool Writer::make(int kind, Made& out, std::string& what) {
@@ -223,11 +224,12 @@ bool Writer::make(int kind, Made& out, std::string& what) {
             return false;
         }
         Operand w;
+        numbers_.shuffle(shared_);
         const auto tied = std::find_if(shared_.begin(), shared_.end(), [&](const Operand& o) {
             return without(o.axes, {}) .size() >= reduced.size() && without(reduced, o.axes).empty() &&
                    fits(unite(x.axes, o.axes)) && !has(o.axes, rows_);
         });
-        if (!top_ && tied != shared_.end() && numbers_.chance(0.4)) {
+        if (!top_ && tied != shared_.end() && numbers_.chance(0.7)) {
             w = *tied;
             met("statement tied parameter");
         } else {
@@ -277,12 +279,18 @@ bool Writer::make(int kind, Made& out, std::string& what) {
         }
         const Axes reduced = some(reducible);
         const std::vector<std::string> words{"sum", "mean", "max", "min", "prod"};
-        const std::string word = numbers_.pick(words);
+        std::string word = numbers_.pick(words);
+        if (word == "prod" && elements(reduced) > 12) { // of many factors, rounding is all that is left
+            word = "max";
+        }
         what = "reduction " + word;
         const std::string operand = word == "prod" ? "(1 + 0.3 * sin(" + n + "))"
                                     : numbers_.chance(0.3) ? "tanh(" + small(x) + ")" : n;
         out = {word + "[" + names(reduced) + "] " + operand, without(x.axes, reduced),
                word == "sum" ? x.size * elements(reduced) : word == "prod" ? 4 : x.size};
+        if (word != "sum" && word != "mean" && !out.axes.empty()) {
+            reduction_ = {"", name_of(numbers_.pick(reduced)), name_of(numbers_.pick(out.axes))};
+        }
         return true;
     }
     case 8: { // rename
@@ -589,6 +597,7 @@ bool Writer::make(int kind, Made& out, std::string& what) {
 bool Writer::statement() {
     Made made;
     std::string what;
+    reduction_ = {};
     if (!make(numbers_.below(29), made, what) || !fits(made.axes)) {
         return false;
     }
@@ -596,6 +605,9 @@ bool Writer::statement() {
     std::string target = "v" + std::to_string(values_++);
     locals_.push_back(target);
     model_.tasks.push_back(at_ + target);
+    if (!reduction_.reduced.empty()) {
+        model_.reductions.push_back({at_ + target, reduction_.reduced, reduction_.kept});
+    }
     std::string text = made.text;
     if (made.size > 12) {
         text = number(4 / made.size) + " * (" + text + ")";

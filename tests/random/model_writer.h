@@ -13,6 +13,13 @@ struct NamedAxis {
     int size = 1;
 };
 
+/// A statement that reduces an axis by another operation than a sum.
+struct NamedReduction {
+    std::string task;
+    std::string reduced;
+    std::string kept;
+};
+
 /// What a plan may name.
 struct WrittenModel {
     std::string text;
@@ -21,6 +28,7 @@ struct WrittenModel {
     std::vector<std::string> blocks; ///< selectors of the outermost blocks in order; a loop is one for each turn
     std::vector<std::string> tasks;  ///< selectors of single statements
     std::vector<std::string> modules; ///< selectors of module instances
+    std::vector<NamedReduction> reductions;
     std::vector<std::string> outputs; ///< names after `output`
     bool trains = true;
     bool splits = true; ///< rows stay apart until the loss, so they may be split in time

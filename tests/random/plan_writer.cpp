@@ -136,6 +136,20 @@ void PlanWriter::shards() {
         met(axis.size % over.size == 0 ? "shard that divides" : "shard that does not divide");
         ++i;
     }
+    if (!model_.reductions.empty() && numbers_.chance(0.5)) {
+        // The parts of a maximum go to what is cut by another axis.
+        const NamedReduction& r = numbers_.pick(model_.reductions);
+        const MeshAxisChoice& over = **(axes.begin() + numbers_.below(static_cast<int>(axes.size())));
+        const auto fits = [&](const std::string& name) {
+            const auto axis = std::find_if(model_.axes.begin(), model_.axes.end(), [&](const NamedAxis& a) { return a.name == name; });
+            int& parts = parts_.try_emplace(name, 1).first->second;
+            return parts * over.size <= axis->size;
+        };
+        if (fits(r.kept) && fits(r.reduced)) {
+            line("shard " + r.kept + " over " + over.name + ";");
+            line("shard " + r.reduced + " over " + over.name + " for " + r.task + ";");
+        }
+    }
     if (!model_.trains) {
         return;
     }
@@ -197,7 +211,8 @@ void PlanWriter::stages() {
 
 WrittenPlan PlanWriter::write() {
     mesh();
-    if (numbers_.chance(model_.splits ? 0.5 : 0.06)) {
+    // Outputs that have rows leave the loop in parts.
+    if (numbers_.chance(model_.splits ? (model_.outputs.empty() ? 0.6 : 0.15) : 0.06)) {
         const int rows = model_.axes[0].size;
         const int parts = std::min(rows, numbers_.between(2, 4));
         if (parts > 1) {
