@@ -15,9 +15,28 @@ bool same_number(double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-void visit_once(const ExprPtr& expr, std::unordered_set<const Expr*>& seen,
-                const std::function<void(const Expr&)>& visit) {
-    if (!expr || !seen.insert(expr.get()).second) {
+/// The nodes that a walk has met. Most trees are small: a hash table only pays beyond that.
+class Seen {
+public:
+    /// False if the node was met before.
+    bool insert(const Expr* expr) {
+        if (few_.size() < 32) {
+            if (std::find(few_.begin(), few_.end(), expr) != few_.end()) {
+                return false;
+            }
+            few_.push_back(expr);
+            return true;
+        }
+        return std::find(few_.begin(), few_.end(), expr) == few_.end() && many_.insert(expr).second;
+    }
+
+private:
+    std::vector<const Expr*> few_;
+    std::unordered_set<const Expr*> many_;
+};
+
+void visit_once(const ExprPtr& expr, Seen& seen, const std::function<void(const Expr&)>& visit) {
+    if (!expr || !seen.insert(expr.get())) {
         return;
     }
     for (const ExprPtr& arg : expr->args) {
@@ -132,7 +151,7 @@ bool equal(const ExprPtr& a, const ExprPtr& b) {
 }
 
 void for_each(const ExprPtr& expr, const std::function<void(const Expr&)>& visit) {
-    std::unordered_set<const Expr*> seen;
+    Seen seen;
     visit_once(expr, seen, visit);
 }
 

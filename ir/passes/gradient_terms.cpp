@@ -21,19 +21,15 @@ GradientTerms::GradientTerms(Graph& graph)
     : graph_(graph), first_own_(static_cast<int>(graph.tensors.size())),
       terms_(graph.tensors.size()) {
     for (const Tensor& tensor : graph.tensors) {
-        paths_.push_back(tensor.path);
+        paths_.insert(tensor.path);
     }
-    std::sort(paths_.begin(), paths_.end());
 }
 
 std::string GradientTerms::unique(const std::string& wish) {
     std::string path = wish;
-    auto at = std::lower_bound(paths_.begin(), paths_.end(), path);
-    for (int i = 2; at != paths_.end() && *at == path; ++i) {
+    for (int i = 2; !paths_.insert(path).second; ++i) {
         path = format("{0}.{1}", wish, i);
-        at = std::lower_bound(paths_.begin(), paths_.end(), path);
     }
-    paths_.insert(at, path);
     return path;
 }
 

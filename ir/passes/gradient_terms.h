@@ -3,6 +3,8 @@
 
 #include "ir/graph/graph.h"
 
+#include <set>
+
 namespace sspc {
 
 /// A gradient, or a term of one: a tensor with the value's axes in the value's order (perhaps by other names of the same
@@ -57,7 +59,7 @@ private:
     IdVector<TensorId, std::vector<GradientValue>> terms_;
     std::vector<Statement> statements_;
     std::vector<std::pair<TensorId, TensorId>> replaced_; ///< term → the parameter's gradient tensor
-    std::vector<std::string> paths_;                      ///< sorted
+    std::set<std::string> paths_;
 };
 
 } // namespace sspc

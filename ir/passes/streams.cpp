@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 #include <tuple>
 
@@ -186,24 +187,39 @@ StepTouches touches_of(const Class& device_class, const OrderStep& step) {
 }
 
 void order_steps(Class& device_class) {
-    std::vector<StepTouches> touches;
+    // Runs of one block in one frame touch the same memory.
+    std::map<std::pair<int, int>, StepTouches> of_runs;
+    std::vector<const StepTouches*> all;
+    std::deque<StepTouches> of_posts;
     for (const OrderStep& step : device_class.order) {
-        touches.push_back(touches_of(device_class, step));
+        const auto* run = std::get_if<RunBlock>(&step);
+        if (!run) {
+            all.push_back(&of_posts.emplace_back(touches_of(device_class, step)));
+            continue;
+        }
+        const auto micro = static_cast<size_t>(std::max(run->micro, 0));
+        const int slot = micro < device_class.slots.size() ? device_class.slots[micro] : 0;
+        auto found = of_runs.find({run->block, slot});
+        if (found == of_runs.end()) {
+            found = of_runs.emplace(std::pair(run->block, slot), touches_of(device_class, step)).first;
+        }
+        all.push_back(&found->second);
     }
+    const auto touches = [&](size_t at, size_t stream) -> const std::vector<Touch>& { return (*all[at])[stream]; };
     // record[step][stream]: the event recorded after the step on that stream; waits[step]: before the step.
     std::map<std::pair<size_t, size_t>, EventId> record;
     std::map<size_t, std::vector<Wait>> waits;
     std::array<int, 2> seen = {-1, -1};
-    for (size_t at = 0; at < touches.size(); ++at) {
+    for (size_t at = 0; at < all.size(); ++at) {
         for (const Stream stream : {Stream::Compute, Stream::Communication}) {
             const size_t mine = index_of(stream);
             const size_t other = 1 - mine;
-            if (touches[at][mine].empty()) {
+            if (touches(at, mine).empty()) {
                 continue;
             }
             for (int earlier = static_cast<int>(at) - 1; earlier > seen[mine]; --earlier) {
                 const auto step = static_cast<size_t>(earlier);
-                if (!conflict(touches[step][other], touches[at][mine])) {
+                if (!conflict(touches(step, other), touches(at, mine))) {
                     continue;
                 }
                 auto& event = record[{step, other}];
