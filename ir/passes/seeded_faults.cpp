@@ -212,6 +212,15 @@ void change_order(SeededFault fault, Program& program) {
             auto* posts = std::get_if<Posts>(&device_class.order[i]);
             if (!posts || posts->posts[0].micro < 0)
                 continue;
+            if (fault == SeededFault::BothSendFirst) {
+                std::stable_partition(posts->posts.begin(), posts->posts.end(), [](const Post& post) { return post.kind == Post::Kind::Send; });
+                posts->grouped = false;
+            }
+            if (fault == SeededFault::OtherOrder && posts->posts.size() > 1 && posts->posts[0].message != posts->posts[1].message) {
+                std::swap(posts->posts[0], posts->posts[1]);
+                posts->grouped = false;
+                return;
+            }
             if (fault == SeededFault::SentTooEarly && posts->posts[0].kind == Post::Kind::Send) {
                 for (size_t j = i; j-- > 0;)
                     if (std::holds_alternative<RunBlock>(device_class.order[j])) {
@@ -297,7 +306,7 @@ void seed_fault(SeededFault fault, Materialized& blocks) {
 
 void seed_fault(SeededFault fault, Program& program) {
     switch (fault) {
-    case SeededFault::SentTooEarly: case SeededFault::OtherMicroBatch:
+    case SeededFault::SentTooEarly: case SeededFault::OtherMicroBatch: case SeededFault::BothSendFirst: case SeededFault::OtherOrder:
         change_order(fault, program);
         break;
     case SeededFault::WrongPeer:

@@ -36,7 +36,9 @@ struct Tasks;
     SSPC_FAULT(StateNotUpdated, "an optimizer state keeps its value")                                                  \
     SSPC_FAULT(WaitLeftOut, "a stream does not wait for the other")                                                    \
     SSPC_FAULT(FreedEarly, "a buffer is freed before its last use")                                                    \
-    SSPC_FAULT(OtherGroup, "a collective runs along another mesh axis")
+    SSPC_FAULT(OtherGroup, "a collective runs along another mesh axis")                                                \
+    SSPC_FAULT(BothSendFirst, "both ends of a pair of stages send before they receive")                                \
+    SSPC_FAULT(OtherOrder, "one end of a pair of stages posts its messages in another order")
 
 #define SSPC_FAULT(name, text) name,
 enum class SeededFault : int { None = 0, SSPC_FAULTS(SSPC_FAULT) };

@@ -109,6 +109,23 @@ void PlanWriter::shards() {
     if (axes.empty()) {
         return;
     }
+    std::vector<std::string> across;
+    if (!model_.reductions.empty() && numbers_.chance(0.7)) {
+        // The parts of a maximum go to what is cut by another axis.
+        const NamedReduction& r = numbers_.pick(model_.reductions);
+        const MeshAxisChoice& over = **(axes.begin() + numbers_.below(static_cast<int>(axes.size())));
+        const auto fits = [&](const std::string& name) {
+            const auto axis = std::find_if(model_.axes.begin(), model_.axes.end(), [&](const NamedAxis& a) { return a.name == name; });
+            int& parts = parts_.try_emplace(name, 1).first->second;
+            return over.size > 1 && parts * over.size <= axis->size;
+        };
+        if (fits(r.kept) && fits(r.reduced)) {
+            across.push_back("  shard " + r.kept + " over " + over.name + ";");
+            across.push_back("  shard " + r.reduced + " over " + over.name + " for " + r.task + ";");
+            parts_[r.kept] *= over.size;
+            parts_[r.reduced] *= over.size;
+        }
+    }
     const int count = numbers_.between(1, 5);
     std::vector<std::pair<std::string, std::string>> before;
     for (int i = 0, tries = 0; i < count && tries < 40; ++tries) {
@@ -136,20 +153,7 @@ void PlanWriter::shards() {
         met(axis.size % over.size == 0 ? "shard that divides" : "shard that does not divide");
         ++i;
     }
-    if (!model_.reductions.empty() && numbers_.chance(0.5)) {
-        // The parts of a maximum go to what is cut by another axis.
-        const NamedReduction& r = numbers_.pick(model_.reductions);
-        const MeshAxisChoice& over = **(axes.begin() + numbers_.below(static_cast<int>(axes.size())));
-        const auto fits = [&](const std::string& name) {
-            const auto axis = std::find_if(model_.axes.begin(), model_.axes.end(), [&](const NamedAxis& a) { return a.name == name; });
-            int& parts = parts_.try_emplace(name, 1).first->second;
-            return parts * over.size <= axis->size;
-        };
-        if (fits(r.kept) && fits(r.reduced)) {
-            line("shard " + r.kept + " over " + over.name + ";");
-            line("shard " + r.reduced + " over " + over.name + " for " + r.task + ";");
-        }
-    }
+    lines_.insert(lines_.end(), across.begin(), across.end());
     if (!model_.trains) {
         return;
     }

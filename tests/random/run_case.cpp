@@ -167,7 +167,7 @@ std::string compare(const Graph& graph, const Program& program, int steps) {
             }
             const auto it = after.find(t.path);
             // Adam divides a gradient that is rounding alone by its own size.
-            const std::string d = it == after.end() ? t.path + " is not stored\n" : difference(t.path, reference.values[id].data, it->second, t.kind == TensorKind::Parameter ? 1e-10 : 1e-12);
+            const std::string d = it == after.end() ? t.path + " is not stored\n" : difference(t.path, reference.values[id].data, it->second, t.kind == TensorKind::Parameter ? 1e-9 : 1e-12);
             out += d.empty() ? d : "stored" + at + d;
         }
         for (const std::string& error : errors) {
