@@ -66,7 +66,10 @@ std::string stored_text(const Program& program, const Program::Stored& stored) {
 std::string result_text(const Program& program, const Program::Result& result) {
     static constexpr std::string_view kinds[] = {"Loss", "GradNorm", "Output", "Gradient"};
     const Buffer& buffer = class_of(program, result.stage).buffers[result.buffer];
-    return "        {" + quoted(result.tensor) + ", ssp::ProgramInfo::What::" +
+    // A gradient is stored under its parameter's name.
+    constexpr std::string_view prefix = "grad ";
+    const bool gradient = result.what == Program::Result::What::Gradient && result.tensor.starts_with(prefix);
+    return "        {" + quoted(gradient ? result.tensor.substr(prefix.size()) : result.tensor) + ", ssp::ProgramInfo::What::" +
            std::string(kinds[static_cast<size_t>(result.what)]) + ", " + dtype_text(buffer.dtype) + ", " +
            held(program, result.stage, result.buffer) + "},\n";
 }

@@ -48,7 +48,7 @@ std::vector<int> partition(const std::vector<double>& cost, int parts) {
 
 class Placer {
 public:
-    Placer(const Graph& graph, const Plan& plan, Sink& sink) : graph_(graph), plan_(plan), sink_(sink) {}
+    Placer(const Graph& graph, const Plan& plan, Sink& sink) : graph_(graph), plan_(plan), sink_(sink), producer_(producers(graph)) {}
 
     std::optional<Places> run() {
         const auto axis = find_role(plan_.mesh, AxisRole::Stage);
@@ -138,13 +138,12 @@ private:
 
     /// A task outside every block goes with its first consumer; one without consumers (the loss) with its last operand.
     void place_by_consumers() {
-        const auto producer = producers(graph_);
         for (int32_t i = static_cast<int32_t>(graph_.statements.size()) - 1; i >= 0; --i) {
             const Statement& consumer = graph_.statements[StatementId(i)];
             if (consumer.phase != Phase::Forward || places_.stage[StatementId(i)] == unplaced)
                 continue;
             for (TensorId operand : consumer.operands) {
-                const StatementId from = producer[operand];
+                const StatementId from = producer_[operand];
                 if (from.valid() && graph_.statements[from].blocks.empty() &&
                     (places_.stage[from] == unplaced || by_consumer_.contains(from.value))) {
                     places_.stage[from] = places_.stage[StatementId(i)]; // earlier consumers come later in this loop
@@ -158,8 +157,8 @@ private:
                 continue;
             int last = unplaced;
             for (TensorId operand : statement.operands)
-                if (producer[operand].valid())
-                    last = std::max(last, places_.stage[producer[operand]]);
+                if (producer_[operand].valid())
+                    last = std::max(last, places_.stage[producer_[operand]]);
             places_.stage[id] = last;
         }
     }
@@ -196,7 +195,10 @@ private:
             const Statement& statement = graph_.statements[id];
             if (statement.phase == Phase::Forward)
                 continue;
-            if (statement.backward_of.valid()) {
+            const TensorId parameter_of_sum = graph_.tensors[statement.out].parameter;
+            if (statement.sums_gradients && !parameter_of_sum.valid() && common_stage(statement) != unplaced) {
+                places_.stage[id] = common_stage(statement);
+            } else if (statement.backward_of.valid()) {
                 places_.stage[id] = places_.stage[statement.backward_of];
             } else {
                 TensorId parameter = statement.update_of;
@@ -207,9 +209,22 @@ private:
         }
     }
 
+    /// The stage that makes all of a sum's terms: there they are added, so that one message carries them. `unplaced` if they come from several.
+    int common_stage(const Statement& statement) const {
+        int stage = unplaced;
+        for (TensorId operand : statement.operands) {
+            const StatementId from = producer_[operand];
+            if (!from.valid() || (stage != unplaced && places_.stage[from] != stage))
+                return unplaced;
+            stage = places_.stage[from];
+        }
+        return stage;
+    }
+
     const Graph& graph_;
     const Plan& plan_;
     Sink& sink_;
+    IdVector<TensorId, StatementId> producer_;
     Places places_;
     std::set<int> by_consumer_;
 };
