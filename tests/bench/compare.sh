@@ -26,16 +26,20 @@ sspc_rate() {
 }
 
 has_torch=no
-if python3 -c 'import torch' 2>/dev/null; then
-    has_torch=yes
-else
+for python in python3 /usr/bin/python3; do # Debian's package is for Debian's own python3
+    if "$python" -c 'import torch' 2>/dev/null; then
+        has_torch=yes
+        break
+    fi
+done
+if [ $has_torch = no ]; then
     echo "python3 cannot import torch: sspc alone (apt-get install python3-torch)"
 fi
 sspc_rate "$threads" --plan single >/dev/null # builds the program
 for ((round = 1; round <= rounds; round++)); do
     ours=$(sspc_rate "$threads" --plan single)
     if [ $has_torch = yes ]; then
-        theirs=$(OMP_NUM_THREADS=$threads python3 "$here/gpt_torch.py" "$steps" "$threads")
+        theirs=$(OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$python" "$here/gpt_torch.py" "$steps" "$threads")
         echo "round $round, $threads thread(s): sspc $ours tokens/s, PyTorch $theirs tokens/s, ratio $(awk "BEGIN { printf \"%.2f\", $ours / $theirs }")"
     else
         echo "round $round, $threads thread(s): sspc $ours tokens/s"
