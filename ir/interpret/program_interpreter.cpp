@@ -6,6 +6,7 @@
 #include "ir/support/match.h"
 
 #include <algorithm>
+#include <numeric>
 #include <cmath>
 #include <limits>
 
@@ -184,7 +185,16 @@ bool ProgramInterpreter::advance(int stage) {
                                     ++runner.step;
                                     return true;
                                 }
-                                if (!post(stage, posts.posts[runner.post]))
+                                // All posts of a group begin before any completes: sends wait for no receive.
+                                size_t index = runner.post;
+                                if (posts.grouped) {
+                                    std::vector<size_t> turns(posts.posts.size());
+                                    std::iota(turns.begin(), turns.end(), size_t{0});
+                                    std::stable_partition(turns.begin(), turns.end(),
+                                                          [&](size_t i) { return posts.posts[i].kind == Post::Kind::Send; });
+                                    index = turns[index];
+                                }
+                                if (!post(stage, posts.posts[index]))
                                     return false;
                                 ++runner.post;
                                 return true;

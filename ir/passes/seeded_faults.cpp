@@ -216,10 +216,10 @@ void change_order(SeededFault fault, Program& program) {
                 std::stable_partition(posts->posts.begin(), posts->posts.end(), [](const Post& post) { return post.kind == Post::Kind::Send; });
                 posts->grouped = false;
             }
-            if (fault == SeededFault::OtherOrder && posts->posts.size() > 1 && posts->posts[0].message != posts->posts[1].message) {
-                std::swap(posts->posts[0], posts->posts[1]);
+            if (fault == SeededFault::OtherOrder) {
                 posts->grouped = false;
-                return;
+                if (device_class.stage == 0 && posts->posts.size() > 1)
+                    std::reverse(posts->posts.begin(), posts->posts.end());
             }
             if (fault == SeededFault::SentTooEarly && posts->posts[0].kind == Post::Kind::Send) {
                 for (size_t j = i; j-- > 0;)

@@ -745,7 +745,7 @@ WrittenModel Writer::write() {
         body_ << " * along;\n";
         const std::string text = body_.str();
         body_.str("");
-        body_ << "  param along[" << name_of(inner[0]) << "] = ones;\n" << text;
+        body_ << "  param along[" << name_of(inner[0]) << "] = normal(std: 0.7);\n" << text;
     }
     pool_.push_back({"x", stream_, 2.5});
     if (numbers_.chance(0.4)) {
