@@ -785,8 +785,9 @@ WrittenModel Writer::write() {
         met("statement output");
     }
     if (model_.trains) {
-        const std::vector<std::string> optimizers{"sgd(lr: 0.1)", "sgd(lr: 0.05, momentum: 0.9)", "adam(lr: 0.01)",
-                                                  "adamw(lr: 0.01, weight_decay: 0.1)", "lamb(lr: 0.01, weight_decay: 0.1)"};
+        // Adam's own eps would let gradients that are rounding alone move parameters.
+        const std::vector<std::string> optimizers{"sgd(lr: 0.1)", "sgd(lr: 0.05, momentum: 0.9)", "adam(lr: 0.01, eps: 1e-3)",
+                                                  "adamw(lr: 0.01, weight_decay: 0.1, eps: 1e-3)", "lamb(lr: 0.01, weight_decay: 0.1, eps: 1e-3)"};
         const std::string optimizer = numbers_.pick(optimizers);
         const std::string kind = optimizer.substr(0, optimizer.find('('));
         met("statement " + kind);

@@ -37,8 +37,7 @@ std::vector<double> draw_input(const Graph& graph, const Tensor& tensor, Numbers
 }
 
 /// "" if they agree.
-std::string difference(const std::string& path, const std::vector<double>& expected, const std::vector<double>& found,
-                       double nothing = 1e-12) {
+std::string difference(const std::string& path, const std::vector<double>& expected, const std::vector<double>& found) {
     std::ostringstream out;
     if (expected.size() != found.size()) {
         out << path << " has " << found.size() << " elements, not " << expected.size() << "\n";
@@ -57,7 +56,7 @@ std::string difference(const std::string& path, const std::vector<double>& expec
         }
     }
     // What is zero but for rounding has no digits to compare.
-    if (apart <= 1e-9 * largest + nothing) {
+    if (apart <= 1e-9 * largest + 1e-12) {
         return "";
     }
     out << path << "[" << where << "] is " << found[where] << ", not " << expected[where] << " (largest " << largest << ")\n";
@@ -172,8 +171,7 @@ std::string compare(const Graph& graph, const Program& program, int steps, bool&
                 continue;
             }
             const auto it = after.find(t.path);
-            // Adam divides a gradient that is rounding alone by its own size.
-            const std::string d = it == after.end() ? t.path + " is not stored\n" : difference(t.path, reference.values[id].data, it->second, t.kind == TensorKind::Parameter ? 1e-9 : 1e-12);
+            const std::string d = it == after.end() ? t.path + " is not stored\n" : difference(t.path, reference.values[id].data, it->second);
             out += d.empty() ? d : "stored" + at + d;
         }
         for (const std::string& error : errors) {
