@@ -123,7 +123,7 @@ TEST(ElaboratePlans, AUsedPlanComesFirst) {
     EXPECT_TRUE(std::holds_alternative<plan::ShardAxes>(result.value->plan.statements[0]));
     EXPECT_TRUE(std::holds_alternative<plan::ShardState>(result.value->plan.statements[1]));
     options.plan = "fused";
-    EXPECT_EQ(run_file(testing::source_dir() / "samples/adam_step.ssp", options).codes(), "SSP0001 26:3\n");
+    EXPECT_EQ(run_file(testing::source_dir() / "samples/adam_step.ssp", options).codes(), "SSP0001 29:3\n");
 }
 
 TEST(ElaboratePlans, ANameOfAModuleCallSelectsTheInstance) {
