@@ -159,6 +159,10 @@ void Library::check_names(const syntax::Module& module) {
     check_list(module.schedules, "schedule", *sink_);
     check_list(module.plans, "plan", *sink_);
     check_list(module.datas, "data", *sink_);
+    for (const syntax::Gradient& gradient : module.gradients) {
+        sink_->report(diag::NotImplemented, gradient.name.span,
+                      "`grad " + gradient.name.text + "`, a gradient that the user states; the derived one is exact");
+    }
 }
 
 } // namespace sspc::elaboration
