@@ -141,7 +141,7 @@ template <Reduction R, typename T, typename F>
 inline __attribute__((always_inline)) T reduce_loop(int64_t n, const F& f) {
     T value = identity<R, T>();
     if constexpr (R == Reduction::Sum) {
-        constexpr int64_t block = 1024;
+        constexpr int64_t block = 256;
         Total<R, T> total{};
         for (int64_t begin = 0; begin < n; begin += block) {
             const int64_t end = n - begin < block ? n : begin + block;

@@ -72,7 +72,8 @@ SSP_INLINE float with_sign(float magnitude, float sign) {
 /// 2^n for -252 <= n <= 254 in two factors, so that numbers below the normal ones come out.
 SSP_INLINE float scale(float x, int32_t n) {
     const int32_t half = n >> 1;
-    return x * bits<float>((half + 127) << 23) * bits<float>((n - half + 127) << 23);
+    return x * bits<float>(static_cast<uint32_t>(half + 127) << 23) *
+           bits<float>(static_cast<uint32_t>(n - half + 127) << 23);
 }
 
 } // namespace detail
@@ -92,15 +93,15 @@ SSP_INLINE float exp(float x) {
     p = detail::fma(p, r, 1.66666671633720398e-1f);
     p = detail::fma(p, r, 0.5f);
     p = detail::fma(r * r, p, r) + 1.0f;
-    return detail::scale(p, detail::bits<int32_t>(shifted) - detail::bits<int32_t>(magic));
+    return detail::scale(p, static_cast<int32_t>(detail::bits<uint32_t>(shifted) - detail::bits<uint32_t>(magic)));
 }
 
 SSP_INLINE float log(float x) {
     const bool tiny = x < 1.17549435e-38f;
     float m = tiny ? x * 8388608.0f : x;
-    const int32_t e = (detail::bits<int32_t>(m) - 0x3f2aaaab) & static_cast<int32_t>(0xff800000);
-    m = detail::bits<float>(detail::bits<int32_t>(m) - e) - 1.0f; // in [-1/3, 1/3]
-    const float exponent = detail::fma(static_cast<float>(e), 1.19209290e-7f, tiny ? -23.0f : 0.0f);
+    const uint32_t e = (detail::bits<uint32_t>(m) - 0x3f2aaaabu) & 0xff800000u;
+    m = detail::bits<float>(detail::bits<uint32_t>(m) - e) - 1.0f; // in [-1/3, 1/3]
+    const float exponent = detail::fma(static_cast<float>(static_cast<int32_t>(e)), 1.19209290e-7f, tiny ? -23.0f : 0.0f);
     const float s = m * m;
     float r = -0.130310059f;
     float t = 0.140869141f;
@@ -154,7 +155,7 @@ SSP_INLINE float erf(float x) {
 namespace detail {
 
 /// sin of x + quarter * pi / 2. The reduction is in double: exact enough up to 1e9.
-SSP_INLINE float sine(float x, int64_t quarter) {
+SSP_INLINE float sine(float x, uint32_t quarter) {
     constexpr double magic = 6755399441055744.0;
     const double wide = x;
     const double shifted = wide * 0.63661977236758134 + magic;
@@ -163,7 +164,7 @@ SSP_INLINE float sine(float x, int64_t quarter) {
     d = fma(n, -6.123233995736766e-17, d);
     float r = static_cast<float>(d);
     r = r > 1.0f ? 1.0f : r < -1.0f ? -1.0f : r;
-    const auto turn = static_cast<int32_t>(bits<int64_t>(shifted) + quarter);
+    const auto turn = static_cast<uint32_t>(bits<uint64_t>(shifted) + quarter);
     const float s = r * r;
     float p = 2.86567956e-6f;
     p = fma(p, s, -1.98559923e-4f);
@@ -186,12 +187,11 @@ SSP_INLINE float cos(float x) { return detail::sine(x, 1); }
 
 /// Through double, so that one rounding remains.
 SSP_INLINE float pow(float x, float y) {
-    const double wide = x < 0 ? -static_cast<double>(x) : static_cast<double>(x);
-    const int64_t b = detail::bits<int64_t>(wide);
-    const int64_t e = (b - 0x3fe5555555555555ll) & ~0xfffffffffffffll;
+    const uint64_t b = detail::bits<uint64_t>(__builtin_fabs(static_cast<double>(x)));
+    const uint64_t e = (b - 0x3fe5555555555555ull) & ~0xfffffffffffffull;
     const double m = detail::bits<double>(b - e);
     // e is a multiple of 2^52; in its upper half it is a small integer, which converts in vectors.
-    const double exponent = static_cast<double>(static_cast<int32_t>(e >> 32)) * 0x1p-20;
+    const double exponent = static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(e >> 32))) * 0x1p-20;
     const double f = (m - 1.0) / (m + 1.0);
     const double s = f * f;
     double l = 1.0 / 15.0;
@@ -217,7 +217,7 @@ SSP_INLINE float pow(float x, float y) {
     p = detail::fma(p, r, 0.5);
     p = detail::fma(p, r, 1.0);
     p = detail::fma(p, r, 1.0);
-    const int64_t n = detail::bits<int64_t>(shifted) - detail::bits<int64_t>(magic);
+    const uint64_t n = detail::bits<uint64_t>(shifted) - detail::bits<uint64_t>(magic);
     float value = static_cast<float>(p * detail::bits<double>((n + 1023) << 52));
 
     const float size = x < 0 ? -x : x;

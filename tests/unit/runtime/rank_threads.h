@@ -19,10 +19,11 @@ inline World::Report run_ranks(int count, const std::function<void(int rank, ncc
     ncclUniqueId id;
     ncclGetUniqueId(&id);
     std::vector<std::thread> threads;
+    std::vector<ncclComm_t> communicators(static_cast<size_t>(count), nullptr);
     for (int rank = 0; rank < count; ++rank) {
         threads.emplace_back([&, rank] {
             World::set_rank(rank);
-            ncclComm_t comm = nullptr;
+            ncclComm_t& comm = communicators[static_cast<size_t>(rank)];
             try {
                 ncclCommInitRank(&comm, count, id, rank);
                 work(rank, comm);
@@ -34,6 +35,9 @@ inline World::Report run_ranks(int count, const std::function<void(int rank, ncc
     }
     for (std::thread& thread : threads) {
         thread.join();
+    }
+    for (const ncclComm_t comm : communicators) {
+        ncclCommDestroy(comm);
     }
     return world.report();
 }
