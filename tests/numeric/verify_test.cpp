@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <string>
 
 namespace {
@@ -14,6 +15,7 @@ struct Case {
     std::string file; ///< from the top of the repository
     std::string options;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class Verify : public testing::TestWithParam<Case> {};
 
