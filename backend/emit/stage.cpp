@@ -98,7 +98,7 @@ private:
 
     std::string head() const {
         std::string text = "\n#include \"common/device.h\"\n#include \"common/error.h\"\n#include \"common/gemm.h\"\n"
-                           "#include \"common/network.h\"\n#include \"common/philox.h\"\n\n#include <cuda_runtime.h>\n#include <nccl.h>\n\n"
+                           "#include \"common/network.h\"\n#include \"common/philox.h\"\n#include \"common/trace.h\"\n\n#include <cuda_runtime.h>\n#include <nccl.h>\n\n"
                            "namespace plan {\nnamespace {\n\n";
         text += "class " + name_ + " final : public ssp::Stage {\npublic:\n";
         text += format("    explicit {0}(ssp::Device& device)\n        : device_(device), compute_(device.compute), "
@@ -184,6 +184,7 @@ private:
             at = write_instruction(block, at, body);
         }
         std::string text = format("void {0}::{1}([[maybe_unused]] int micro) {\n", name_, block_names_[index]);
+        text += format("    const ssp::Span span(compute_, \"{0}\", micro);\n", block.name);
         text += "    [[maybe_unused]] const Parts p(device_.at.data(), micro < 0 ? 0 : micro);\n";
         if (body.find("error") != std::string::npos) {
             text += "    [[maybe_unused]] int64_t* const error = device_.error;\n";

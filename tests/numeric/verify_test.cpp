@@ -62,4 +62,19 @@ INSTANTIATE_TEST_SUITE_P(
                          "--plan sharded " + adam_data}),
     [](const auto& info) { return info.param.name; });
 
+/// `--trace` writes a timeline with a bar for each block and each collective.
+TEST(Trace, HasBlocksAndCollectives) {
+    std::string folder = (std::filesystem::temp_directory_path() / "sspc-trace-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    const std::string file = folder + "/trace.json";
+    const std::string command = std::string("'") + SSPC_PROGRAM + "' run '" + SSPC_SOURCE_DIR +
+                                "/samples/mlp_digits.ssp' --plan pipeline -- --steps 2 --trace '" + file + "' >/dev/null 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    std::ifstream stream(file);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    std::filesystem::remove_all(folder);
+    for (const char* name : {"F0", "B2", "finish", "all_reduce"})
+        EXPECT_NE(text.find('"' + std::string(name) + '"'), std::string::npos) << name;
+}
+
 } // namespace

@@ -2,6 +2,7 @@
 #include "common/network.h"
 
 #include "common/error.h"
+#include "common/trace.h"
 
 #include <algorithm>
 
@@ -305,6 +306,7 @@ void Network::finish(cudaStream_t stream, const Message& message, const Moved& t
 }
 
 void Network::all_reduce(cudaStream_t stream, const Message& message, const std::vector<Moved>& tensors) {
+    const Span span(stream, "all_reduce");
     const auto at = with_micro(at_, message.micro);
     const MovedChunk whole;
     // Buffers that are one run are reduced where they are; the others, and sums that add, go through staging memory.
@@ -365,6 +367,7 @@ void Network::all_reduce(cudaStream_t stream, const Message& message, const std:
 }
 
 void Network::all_gather(cudaStream_t stream, const Message& message, const std::vector<Moved>& tensors) {
+    const Span span(stream, "all_gather");
     const auto at = with_micro(at_, message.micro);
     const Group group = group_of(message.axes);
     const ncclComm_t comm = communicator(message.axes);
@@ -402,6 +405,7 @@ void Network::all_gather(cudaStream_t stream, const Message& message, const std:
 }
 
 void Network::reduce_scatter(cudaStream_t stream, const Message& message, const std::vector<Moved>& tensors) {
+    const Span span(stream, "reduce_scatter");
     const auto at = with_micro(at_, message.micro);
     const Group group = group_of(message.axes);
     const ncclComm_t comm = communicator(message.axes);
@@ -444,6 +448,7 @@ void Network::reduce_scatter(cudaStream_t stream, const Message& message, const 
 }
 
 void Network::exchange(cudaStream_t stream, const Message& message, const std::vector<Moved>& tensors) {
+    const Span span(stream, "exchange");
     const auto at = with_micro(at_, message.micro);
     const Group group = group_of(message.axes);
     const ncclComm_t comm = communicator(message.axes);
