@@ -243,7 +243,7 @@ private:
 
     /// Mesh axes (but Micro) along which every operand is Partial under Sum and the task is not cut: a sum passes them through.
     void pass_partial_through(const Statement& statement, Task& task) {
-        if (!is_linear(statement) || statement.operands.empty())
+        if (!is_linear(statement) || statement.reduce != Reduce::None || statement.operands.empty())
             return;
         for (size_t m = 1; m < tasks_.mesh.axes.size(); ++m) {
             if (task.cut[m].valid() && !statement.sums_gradients)

@@ -7,7 +7,7 @@ namespace sspc::sspd {
 
 namespace {
 
-constexpr int deepest = 1000;     ///< nested parentheses
+constexpr int deepest = 200;      ///< nested parentheses
 constexpr int longest_chain = 20000; ///< `a + b + …`: a tree that deep is still walked and freed by recursion
 constexpr int64_t largest_int = 1 << 30;
 

@@ -55,6 +55,13 @@ TEST(Messages, TensorParallelismHasTwoAllReducesALayerForwardAndTwoBackward) {
     EXPECT_EQ(bytes_of(messages, "grad layer[2].mlp.ln", Phase::Backward), activation);
 }
 
+TEST(Messages, TensorParallelismReducesNoGradientOfAParameter) {
+    for (const auto& message : messages_of("tensor")) {
+        EXPECT_EQ(message.tensor.find("grad layer."), std::string::npos) << message.tensor;
+        EXPECT_EQ(message.tensor.find("grad head.ln."), std::string::npos) << message.tensor;
+    }
+}
+
 TEST(Messages, VocabularyCutEmbeddingHasOneAllReduce) {
     EXPECT_EQ(count(messages_of("tensor"), "embed.e"), (Counts{{"all_reduce forward", 1}}));
 }
